@@ -92,6 +92,7 @@ int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error 
     engine->counts = (struct adl_engine_counts){.plan_hash = adl_hash_start(), .decision_ns = engine->decision_ns};
     engine->preempted_us = 0;
     engine->preempted_count = 0;
+    engine->wake_count = 0;
     engine->observer_failed = false;
     return 0;
 }
@@ -425,6 +426,8 @@ static int execute(struct adl_engine *engine, const struct adl_command *command,
         adl_state_stopping(engine->state, command->job);
     else if (command->kind == ADL_COMMAND_CAP)
         adl_state_cap(engine->state, gpus, command->gpu_count, command->power_w);
+    else if (command->kind == ADL_COMMAND_WAKE)
+        engine->wakes_us[engine->wake_count++ % ADL_WAKES_MAX] = command->time_us;
     hash_command(engine, command, gpus);
     engine->counts.commands++;
     for (uint32_t i = 0; i < engine->config.observer_count; i++) {

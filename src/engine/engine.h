@@ -79,6 +79,11 @@ int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOM
  * the same cluster, policy and options; each keeps its world and observers. Between two steps. What former policies
  * have learned is not copied. ADL_ENOMEM leaves it fit only for another copy, a reset, or to be destroyed. */
 int adl_engine_copy(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err);
+const struct adl_engine_config *adl_engine_config(const struct adl_engine *engine); /* as it was created */
+
+/* Times, not yet reached, at which the policy asked to be woken: the last ones that it asked for. Returns how many. */
+#define ADL_WAKES_MAX 8
+uint32_t adl_engine_wakes(const struct adl_engine *engine, int64_t ret_us[ADL_WAKES_MAX]);
 
 /* Takes over what an engine of the same cluster has learned about jobs, even if its policy differs: what a policy has
  * learned is kept until the same policy is used again. Before the first event; from may only be destroyed afterwards.

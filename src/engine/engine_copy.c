@@ -2,6 +2,7 @@
 #include "engine/engine_internal.h"
 
 #include <assert.h>
+#include <string.h>
 
 static int copy_parts(struct adl_engine *to, const struct adl_engine *from)
 {
@@ -27,8 +28,25 @@ int adl_engine_copy(struct adl_engine *to, const struct adl_engine *from, struct
     to->counts.decision_ns = decision_ns;
     to->counts.decision_count = 0;
     to->instant_hash = from->instant_hash;
+    memcpy(to->wakes_us, from->wakes_us, sizeof to->wakes_us);
+    to->wake_count = from->wake_count;
     to->preempted_us = from->preempted_us;
     to->preempted_count = from->preempted_count;
     to->observer_failed = from->observer_failed;
     return 0;
+}
+
+const struct adl_engine_config *adl_engine_config(const struct adl_engine *engine)
+{
+    return &engine->config;
+}
+
+uint32_t adl_engine_wakes(const struct adl_engine *engine, int64_t ret_us[ADL_WAKES_MAX])
+{
+    const uint32_t known = engine->wake_count < ADL_WAKES_MAX ? engine->wake_count : ADL_WAKES_MAX;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < known; i++)
+        if (engine->wakes_us[i] > engine->state->now_us)
+            ret_us[count++] = engine->wakes_us[i];
+    return count;
 }

@@ -28,6 +28,8 @@ struct adl_engine {
     float *decision_ns; /* [TIMED_MAX] */
     uint64_t instant_hash;
     bool observer_failed;
+    int64_t wakes_us[ADL_WAKES_MAX]; /* that were asked for last, a ring */
+    uint32_t wake_count;
     int64_t preempted_us;     /* the time of the last preemption ... */
     uint32_t preempted_count; /* ... and how many there were at that time since the last submission */
 };

@@ -64,7 +64,7 @@ static int fail_or_repair(struct adl_world_sim *world, enum sim_event what, uint
         fails ? (node ? SIM_EVENT_NODE_UP : SIM_EVENT_GPU_UP) : (node ? SIM_EVENT_NODE_FAIL : SIM_EVENT_GPU_FAIL);
     int (*change)(struct adl_world_sim *, uint32_t) = fails ? gpu_down : gpu_up;
     world->repairs = fails ? world->repairs + 1 : world->repairs - 1;
-    if (adl_sim_schedule(world, next_us, then, ref, 0))
+    if (mean_h > 0 && adl_sim_schedule(world, next_us, then, ref, 0))
         return ADL_ENOMEM;
     return node ? for_node(world, ref, change) : change(world, ref);
 }
@@ -94,8 +94,9 @@ static int schedule_faults(struct adl_world_sim *world)
     const struct adl_cluster *cluster = &world->scenario->cluster;
     const struct adl_faults *faults = &world->scenario->faults;
     for (uint32_t g = 0; faults->gpu_mtbf_h > 0 && g < cluster->gpu_count; g++)
-        if (adl_sim_schedule(world, adl_sim_us(adl_rng_exponential(&world->faults) * faults->gpu_mtbf_h * 3600.0),
-                             SIM_EVENT_GPU_FAIL, g, 0))
+        if (adl_sim_schedule(
+                world, world->now_us + adl_sim_us(adl_rng_exponential(&world->faults) * faults->gpu_mtbf_h * 3600.0),
+                SIM_EVENT_GPU_FAIL, g, 0))
             return ADL_ENOMEM;
     for (uint32_t n = 0; faults->node_mtbf_h > 0 && n < cluster->node_count; n++)
         if (adl_sim_schedule(world, adl_sim_us(adl_rng_exponential(&world->faults) * faults->node_mtbf_h * 3600.0),

@@ -25,6 +25,13 @@ static const struct adl_job_class *class_of(const struct adl_world_sim *world, u
     return &world->scenario->classes[world->jobs[slot].class_index];
 }
 
+/* A job across nodes, relative to within one, as the world was told when it adopted the job. */
+static double adopted_spanning_speed(const struct adl_world_sim *world, uint32_t slot, uint32_t type)
+{
+    const size_t at = (size_t)slot * world->scenario->cluster.type_count + type;
+    return world->spanning_us[at] > 0 ? (double)world->runtime_us[at] / (double)world->spanning_us[at] : 1.0;
+}
+
 static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
@@ -38,6 +45,8 @@ static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
         spans |= other != node;
         link_gbs = cluster->nodes[other].link_gbs < link_gbs ? cluster->nodes[other].link_gbs : link_gbs;
     }
+    if (spans && world->adopts)
+        return adopted_spanning_speed(world, slot, adl_gpu_type_of(cluster, first));
     return spans ? adl_spanning_speed(world->scenario, world->jobs[slot].class_index, link_gbs) : 1.0;
 }
 

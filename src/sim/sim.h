@@ -1,5 +1,6 @@
 /* sim: private header of the simulated world: job_speed.c (how fast jobs run and what GPUs draw), faults.c (failures
- * and drift), world_sim.c (events and commands) and live.c (a world whose caller sets the time). */
+ * and drift), world_sim.c (events and commands), live.c (a world whose caller sets the time) and adopt.c (one that
+ * begins in the middle). */
 #ifndef ADLRO_SIM_SIM_H
 #define ADLRO_SIM_SIM_H
 
@@ -86,8 +87,9 @@ struct adl_world_sim {
     struct adl_error source_error;
     struct sim_job *jobs;
     int64_t *runtime_us;                   /* [slot][type] */
+    int64_t *spanning_us;                  /* the same across nodes; of a world that adopts jobs, else NULL */
     int64_t revealed_us[2][ADL_TYPES_MAX]; /* regime oracle: of the last job, on its best placement and across nodes */
-    size_t job_capacity;
+    size_t job_capacity, spanning_capacity;
     uint32_t job_count; /* slots ever used */
     uint32_t free_slot;
     uint32_t live_jobs, held_jobs; /* in the world; holding GPUs */
@@ -107,6 +109,7 @@ struct adl_world_sim {
     uint8_t sweep_kind;
     int64_t swept_us; /* the last telemetry; 0 = none yet */
     bool ended;
+    bool adopts;        /* began by adl_world_sim_begin_at */
     bool live;          /* driven by adl_world_sim_advance ... */
     int64_t until_us;   /* ... up to this time */
     int64_t metered_us; /* live: the last telemetry after which counters were reported */
@@ -122,6 +125,9 @@ int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum sim_even
                      uint32_t generation);
 
 /* world_sim.c */
+int adl_sim_restart(struct adl_world_sim *world, int64_t now_us, uint64_t seed, struct adl_error *err);
+int adl_sim_skip_slots(struct adl_world_sim *world, uint32_t slot); /* the slot is taken, those before it are free */
+void adl_sim_set_job(struct adl_world_sim *world, uint32_t slot, const struct adl_true_job *truth);
 uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job *truth); /* slot; ADL_NONE: no memory */
 double adl_sim_revealed_remaining(const struct adl_world_sim *world, uint32_t slot);     /* for EVICT; -1 = not told */
 void adl_sim_free_slot(struct adl_world_sim *world, uint32_t slot);

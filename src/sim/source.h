@@ -16,6 +16,7 @@ struct adl_true_job {
     int64_t ideal_us;                  /* run time on its fastest acceptable type */
     int64_t runtime_us[ADL_TYPES_MAX]; /* alone, on new GPUs of one node; 0 = does not run there; as many as the cluster
                                         * has types */
+    int64_t spanning_us[ADL_TYPES_MAX]; /* the same across nodes; read only by worlds that adopt jobs */
 };
 
 struct adl_job_source {

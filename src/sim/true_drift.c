@@ -11,7 +11,7 @@ void adl_true_drift_reset(struct adl_true_drift *drift, const struct adl_scenari
     for (uint32_t g = 0; drift->gpus && g < scenario->cluster.gpu_count; g++) {
         const bool throttles = adl_rng_uniform(&rng) < drift->model->throttle_share;
         const double wear_rate = drift->model->wear_per_kh * 2.0 * adl_rng_uniform(&rng);
-        drift->gpus[g] = (struct adl_true_drift_gpu){.throttles = throttles, .wear_rate = wear_rate};
+        drift->gpus[g] = (struct adl_true_drift_gpu){.given = 1, .throttles = throttles, .wear_rate = wear_rate};
     }
 }
 
@@ -41,7 +41,7 @@ double adl_true_drift_speed(const struct adl_true_drift *drift, uint32_t gpu, ui
         return speed;
     const struct adl_true_drift_gpu *it = &drift->gpus[gpu];
     const double worn = 1.0 - it->wear_rate * it->busy_s / 3.6e6;
-    speed *= worn > drift->model->wear_floor ? worn : drift->model->wear_floor;
+    speed *= it->given * (worn > drift->model->wear_floor ? worn : drift->model->wear_floor);
     return it->hot ? speed * drift->model->throttle_factor : speed;
 }
 

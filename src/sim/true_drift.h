@@ -8,6 +8,7 @@
 struct adl_true_drift_gpu {
     double busy_s;    /* wear grows with it */
     double wear_rate; /* of this GPU: GPUs age at different rates */
+    double given;     /* speed that the world began with, 1 unless it adopts GPUs */
     bool throttles;
     bool hot;
 };

@@ -3,6 +3,7 @@
 #include "sim/sim.h"
 #include "sim/workload.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,9 @@ static int grow_jobs(struct adl_world_sim *world, size_t count)
         adl_grow((void **)&world->runtime_us, &rows, count,
                  world->scenario->cluster.type_count * sizeof *world->runtime_us))
         return ADL_ENOMEM;
+    if (world->adopts && adl_grow((void **)&world->spanning_us, &world->spanning_capacity, jobs,
+                                  world->scenario->cluster.type_count * sizeof *world->spanning_us))
+        return ADL_ENOMEM;
     world->job_capacity = jobs;
     return 0;
 }
@@ -71,11 +75,9 @@ static int fetch(struct adl_world_sim *world)
     return status < 0 ? status : 0;
 }
 
-uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job *truth)
+void adl_sim_set_job(struct adl_world_sim *world, uint32_t slot, const struct adl_true_job *truth)
 {
-    const uint32_t slot = take_slot(world), types = world->scenario->cluster.type_count;
-    if (slot == ADL_NONE)
-        return slot;
+    const uint32_t types = world->scenario->cluster.type_count;
     struct sim_job *job = &world->jobs[slot];
     const uint32_t generation = job->generation;
     *job = (struct sim_job){.remaining = 1.0,
@@ -87,12 +89,33 @@ uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job 
                             .generation = generation + 1,
                             .checkpoint_us = truth->spec.checkpoint_us,
                             .stop_loss = truth->spec.stop_loss,
-                            .class_index = truth->spec.class_index,
+                            .class_index = world->adopts ? 0 : truth->spec.class_index,
                             .gpus = truth->spec.gpus,
                             .phase = SIM_QUEUED};
     memcpy(&world->runtime_us[(size_t)slot * types], truth->runtime_us, types * sizeof *world->runtime_us);
+    if (world->adopts)
+        memcpy(&world->spanning_us[(size_t)slot * types], truth->spanning_us, types * sizeof *world->spanning_us);
     world->live_jobs++;
+}
+
+uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job *truth)
+{
+    const uint32_t slot = take_slot(world);
+    if (slot != ADL_NONE)
+        adl_sim_set_job(world, slot, truth);
     return slot;
+}
+
+int adl_sim_skip_slots(struct adl_world_sim *world, uint32_t slot)
+{
+    if (grow_jobs(world, (size_t)slot + 1))
+        return ADL_ENOMEM;
+    for (; world->job_count < slot; world->job_count++) {
+        world->jobs[world->job_count] = (struct sim_job){.phase = SIM_GONE};
+        adl_sim_free_slot(world, world->job_count);
+    }
+    world->jobs[world->job_count++].generation = 0;
+    return 0;
 }
 
 double adl_sim_revealed_remaining(const struct adl_world_sim *world, uint32_t slot)
@@ -394,13 +417,14 @@ static int begin(struct adl_world_sim *world, uint64_t seed, struct adl_error *e
     const struct adl_scenario *scenario = world->scenario;
     adl_rng_seed(&world->faults, seed, "faults");
     for (uint32_t g = 0; g < scenario->cluster.gpu_count; g++) {
-        world->gpus[g] = (struct sim_gpu){.job = {ADL_NONE, ADL_NONE}};
+        world->gpus[g] = (struct sim_gpu){.job = {ADL_NONE, ADL_NONE}, .meter.since_us = world->now_us};
         world->caps[g] = (struct sim_cap){0, 1.0};
         adl_sim_set_power(world, g);
     }
     if (adl_sim_schedule_faults(world) ||
         (scenario->telemetry.interval_s > 0 &&
-         adl_sim_schedule(world, adl_sim_us(scenario->telemetry.interval_s), SIM_EVENT_TELEMETRY, 0, 0)))
+         adl_sim_schedule(world, world->now_us + adl_sim_us(scenario->telemetry.interval_s), SIM_EVENT_TELEMETRY, 0,
+                          0)))
         return adl_fail(err, ADL_ENOMEM, "out of memory for the simulator");
     return fetch(world) ? adl_fail(err, ADL_EINVAL, "%s", world->source_error.text) : 0;
 }
@@ -435,14 +459,14 @@ int adl_world_sim_create_from(const struct adl_scenario *scenario, struct adl_jo
     return 0;
 }
 
-int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_error *err)
+int adl_sim_restart(struct adl_world_sim *world, int64_t now_us, uint64_t seed, struct adl_error *err)
 {
     if (!world->source.rewind || world->source.rewind(world->source.self, seed))
         return adl_fail(err, ADL_EINVAL, "these jobs cannot be restarted with another seed");
     adl_true_drift_reset(&world->drift, world->scenario, seed);
     adl_sampler_reset(&world->sampler, world->scenario, seed);
     world->heap.count = 0;
-    world->now_us = 0;
+    world->now_us = now_us;
     world->next_arrival = 0;
     world->source_failed = world->ended = false;
     world->job_count = world->live_jobs = world->held_jobs = world->wakes = world->repairs = world->shared_gpus = 0;
@@ -452,6 +476,11 @@ int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_e
     world->sweep = world->sweep_end = 0;
     world->swept_us = 0;
     return begin(world, seed, err);
+}
+
+int adl_world_sim_reset(struct adl_world_sim *world, uint64_t seed, struct adl_error *err)
+{
+    return adl_sim_restart(world, 0, seed, err);
 }
 
 int adl_world_sim_reserve(struct adl_world_sim *world, size_t jobs)
@@ -478,6 +507,7 @@ static int grow_like(struct adl_world_sim *to, const struct adl_world_sim *from)
 int adl_world_sim_copy(struct adl_world_sim *to, const struct adl_world_sim *from, struct adl_error *err)
 {
     const uint32_t gpus = from->scenario->cluster.gpu_count;
+    assert(!to->adopts && !from->adopts);
     if (!from->source.copy || from->source.copy(to->source.self, from->source.self))
         return adl_fail(err, ADL_EINVAL, "a world whose jobs come from a trace cannot be copied");
     if (grow_like(to, from))
@@ -514,6 +544,7 @@ void adl_world_sim_destroy(struct adl_world_sim *world)
     adl_sampler_clear(&world->sampler);
     free(world->jobs);
     free(world->runtime_us);
+    free(world->spanning_us);
     free(world->gpus);
     free(world->caps);
     free(world->outbox);

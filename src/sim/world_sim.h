@@ -43,6 +43,25 @@ void adl_world_sim_destroy(struct adl_world_sim *world);             /* accepts 
  * the same scenario, and with sources of the same kind that can be copied. */
 int adl_world_sim_copy(struct adl_world_sim *to, const struct adl_world_sim *from, struct adl_error *err);
 
+/* adopt.c: a world that begins in the middle of things. Begin empties it and sets the time, GPUs may be slow or down,
+ * jobs wait or run; its source must be able to rewind. All its jobs are of class 0 of the scenario. Then it goes on as
+ * any other. Memory is kept. */
+struct adl_adopted_job {
+    const struct adl_true_job *truth; /* of the whole job, with spanning_us */
+    double remaining, saved;          /* share of the work left now, and when this attempt began */
+    uint32_t attempts;
+    int64_t run_us;       /* earlier attempts */
+    int64_t start_us;     /* of this attempt */
+    const uint32_t *gpus; /* that it holds; NULL: it waits */
+    bool stopping;        /* it was told to stop */
+};
+
+int adl_world_sim_begin_at(struct adl_world_sim *world, int64_t now_us, uint64_t seed, struct adl_error *err);
+/* All 0 or ADL_ENOMEM. speed: relative to others of its type. Jobs are adopted in ascending order of slots. */
+int adl_world_sim_adopt_gpu(struct adl_world_sim *world, uint32_t gpu, double speed, bool down);
+int adl_world_sim_adopt_wake(struct adl_world_sim *world, int64_t time_us); /* that a policy asked for */
+int adl_world_sim_adopt(struct adl_world_sim *world, uint32_t slot, const struct adl_adopted_job *from);
+
 /* live.c: the same world driven from outside: the caller sets the time and adds and removes jobs; it never ends.
  * Commands take effect at the time of the last event or, if advance returned none, at the time of that call. A world
  * that was advanced once must be driven by advance from then on. */

@@ -1,0 +1,424 @@
+/* bench_forecast: when waiting jobs will start, foretold from futures (src/twin): coverage of p50 and p90, the error
+ * beside the classic estimate (users' limits through the same policy), and what a forecast costs. Forecasts are made
+ * when jobs are submitted and every simulated hour, from nothing but the past; of the instants, a sample. A bar that is
+ * missed is marked and makes it exit 1.
+ *
+ *     bench/run forecast                        all
+ *     build/bench/bench_forecast mixed64 easy   one workload, one policy */
+#include "experiment/run.h"
+#include "experiment/trace_supply.h"
+#include "scenario/scenario.h"
+#include "sim/workload.h"
+#include "sim/world_sim.h"
+#include "twin/starts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DATA     ADL_SOURCE_DIR "/../shared/data/"
+#define CLUSTERS ADL_SOURCE_DIR "/scenarios/clusters/"
+#define HOUR_US  (INT64_C(3600) * 1000000)
+
+enum { FUTURES = 16, SEED = 700100, AT_SUBMISSION = 0, EACH_HOUR = 1, KINDS = 2, SAMPLED = 16, DECILES = 10 };
+
+static int missed;
+
+static const char *verdict(bool met)
+{
+    missed += !met;
+    return met ? "met" : "MISSED";
+}
+
+/* Of this process, so that others on the machine do not count. */
+static int64_t cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* A forecast whose job has not started yet. */
+struct open_forecast {
+    uint64_t id;
+    int kind;
+    int64_t made_us, p50_us, p90_us, raw50_us, raw90_us, classic_us;
+    int64_t times[FUTURES];
+};
+
+struct tally {
+    uint64_t count, p50, p90, raw50, raw90;
+    uint64_t within[DECILES]; /* [i] starts within the calibrated quantile (i + 0.5) / DECILES */
+    double *ours_s, *classic_s;
+};
+
+struct course {
+    struct adl_scenario scenario;
+    struct adl_engine *engine;
+    struct adl_world_sim *world;
+    struct adl_recent *recent;
+    struct adl_starts *starts, *classic;
+    struct adl_start_ranks calibration[KINDS];
+    struct open_forecast *open;
+    size_t open_count, open_capacity;
+    struct tally tallies[KINDS];
+    double load;        /* factor of the rate of submissions */
+    uint32_t submitted; /* the slot of the last submission of this instant, or ADL_NONE */
+    uint64_t submissions, stride, refreshes, events;
+    int64_t hour, forecast_ns, hours_stride;
+};
+
+/* ---- the outcome of forecasts ---- */
+
+static void resolve(struct course *course, size_t index, int64_t actual_us)
+{
+    const struct open_forecast it = course->open[index];
+    struct tally *tally = &course->tallies[it.kind];
+    course->open[index] = course->open[--course->open_count];
+    tally->ours_s = realloc(tally->ours_s, (tally->count + 1) * sizeof *tally->ours_s);
+    tally->classic_s = realloc(tally->classic_s, (tally->count + 1) * sizeof *tally->classic_s);
+    tally->ours_s[tally->count] = fabs((double)(it.p50_us - actual_us)) * 1e-6;
+    tally->classic_s[tally->count] = fabs((double)(it.classic_us - actual_us)) * 1e-6;
+    tally->count++;
+    tally->p50 += actual_us <= it.p50_us;
+    tally->p90 += actual_us <= it.p90_us;
+    tally->raw50 += actual_us <= it.raw50_us;
+    tally->raw90 += actual_us <= it.raw90_us;
+    const double rank = adl_start_rank(it.times, FUTURES, it.made_us, actual_us);
+    for (int i = 0; i < DECILES; i++)
+        tally->within[i] += rank <= adl_start_ranks_level(&course->calibration[it.kind], (i + 0.5) / DECILES);
+    adl_start_ranks_learn(&course->calibration[it.kind], rank);
+}
+
+static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus,
+                      const struct adl_state *state)
+{
+    (void)gpus;
+    struct course *course = self;
+    for (size_t i = course->open_count; command->kind == ADL_COMMAND_START && i-- > 0;)
+        if (course->open[i].id == state->jobs[command->job].spec.id)
+            resolve(course, i, state->now_us);
+    return 0;
+}
+
+static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
+{
+    (void)state;
+    struct course *course = self;
+    if (event->kind == ADL_EVENT_SUBMIT) {
+        course->submitted = event->job;
+        course->submissions++;
+    }
+    return 0;
+}
+
+/* ---- forecasts ---- */
+
+static void record(struct course *course, uint32_t slot, int kind)
+{
+    const int64_t *times = adl_starts_of(course->starts, slot), *classic = adl_starts_of(course->classic, slot);
+    const struct adl_start_ranks *calibration = &course->calibration[kind];
+    const int64_t now_us = adl_starts_made_us(course->starts);
+    if (!times || !classic ||
+        adl_grow((void **)&course->open, &course->open_capacity, course->open_count + 1, sizeof *course->open))
+        return;
+    struct open_forecast *it = &course->open[course->open_count++];
+    *it = (struct open_forecast){.id = adl_engine_state(course->engine)->jobs[slot].spec.id,
+                                 .kind = kind,
+                                 .made_us = now_us,
+                                 .raw50_us = adl_start_rank_time(times, FUTURES, now_us, 0.5),
+                                 .raw90_us = adl_start_rank_time(times, FUTURES, now_us, 0.9),
+                                 .classic_us = classic[0]};
+    it->p50_us = adl_start_rank_time(times, FUTURES, now_us, adl_start_ranks_level(calibration, 0.5));
+    it->p90_us = adl_start_rank_time(times, FUTURES, now_us, adl_start_ranks_level(calibration, 0.9));
+    memcpy(it->times, times, sizeof it->times);
+}
+
+static void forecast(struct course *course, int kind, struct adl_error *err)
+{
+    const struct adl_state *state = adl_engine_state(course->engine);
+    const int64_t start_ns = cpu_ns();
+    const uint32_t only = kind == AT_SUBMISSION ? course->submitted : ADL_NONE;
+    if (adl_starts_refresh(course->starts, course->engine, course->recent, (uint64_t)state->now_us, only, err))
+        return;
+    course->forecast_ns += cpu_ns() - start_ns;
+    course->events += adl_starts_events(course->starts);
+    course->refreshes++;
+    if (adl_starts_refresh(course->classic, course->engine, NULL, 0, only, err))
+        return;
+    if (kind == AT_SUBMISSION) {
+        record(course, course->submitted, kind);
+        return;
+    }
+    const uint32_t step = 1 + state->queue.count / SAMPLED;
+    uint32_t nth = 0;
+    for (uint32_t slot = 0; slot < state->job_capacity; slot++)
+        if (state->jobs[slot].phase == ADL_PHASE_PENDING && nth++ % step == 0)
+            record(course, slot, kind);
+}
+
+static int run(struct course *course, struct adl_error *err)
+{
+    const struct adl_state *state = adl_engine_state(course->engine);
+    int status;
+    err->text[0] = '\0';
+    for (;;) {
+        course->submitted = ADL_NONE;
+        if ((status = adl_engine_step(course->engine, err)) <= 0)
+            return status;
+        const int64_t hour = state->now_us / HOUR_US;
+        if (hour >= course->hour && state->queue.count > 0) {
+            course->hour = hour + course->hours_stride;
+            forecast(course, EACH_HOUR, err);
+        } else if (course->submitted != ADL_NONE && course->submissions % course->stride == 0 &&
+                   state->jobs[course->submitted].phase == ADL_PHASE_PENDING) {
+            forecast(course, AT_SUBMISSION, err);
+        }
+        if (err->text[0])
+            return ADL_EINVAL;
+    }
+}
+
+/* ---- one workload and policy ---- */
+
+struct workload {
+    const char *name, *scenario, *trace, *cluster;
+    double load;
+    uint64_t jobs, stride; /* a forecast for every stride-th submission ... */
+    int64_t hours;         /* ... and every that many hours */
+};
+
+static const struct workload workloads[] = {
+    {.name = "campus512", .scenario = "campus512", .load = 1, .jobs = 4000, .stride = 16, .hours = 1},
+    {.name = "mixed64", .scenario = "mixed64", .load = 1.2, .jobs = 6000, .stride = 8, .hours = 1},
+    {.name = "philly",
+     .trace = DATA "philly/philly_2017_sep_oct.csv",
+     .cluster = CLUSTERS "philly.yaml",
+     .jobs = 12000,
+     .stride = 40,
+     .hours = 3},
+    {.name = "sacct",
+     .trace = ADL_SOURCE_DIR "/tests/data/sacct.txt",
+     .cluster = CLUSTERS "nodes64.yaml",
+     .stride = 1,
+     .hours = 1},
+};
+
+static const char *const policies[] = {"easy", "srtf", "adlro"};
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_doubles);
+    return count ? values[count / 2] : 0;
+}
+
+static void report_kind(const struct course *course, const char *name, const char *policy, int kind)
+{
+    const struct tally *tally = &course->tallies[kind];
+    const double count = (double)tally->count;
+    if (tally->count == 0)
+        return;
+    const double p50 = 100 * (double)tally->p50 / count, p90 = 100 * (double)tally->p90 / count;
+    const double ours = median(tally->ours_s, tally->count), classic = median(tally->classic_s, tally->count);
+    printf("%-10s %-6s %-10s %6" PRIu64 "  %5.1f %5.1f   %5.1f %5.1f  %9.0f %9.0f %6.1fx  %s\n", name, policy,
+           kind == AT_SUBMISSION ? "submission" : "each hour", tally->count, p50, p90,
+           100 * (double)tally->raw50 / count, 100 * (double)tally->raw90 / count, ours, classic,
+           classic / (ours > 0 ? ours : 1e-9),
+           verdict(p50 >= 47 && p50 <= 53 && p90 >= 87 && p90 <= 93 && ours * 3 <= classic));
+    fflush(stdout);
+}
+
+static void report_reliability(const struct course *course, const char *name, const char *policy)
+{
+    printf("  reliability %s %s:", name, policy);
+    for (int i = 0; i < DECILES; i++) {
+        const uint64_t count = course->tallies[0].count + course->tallies[1].count;
+        const uint64_t within = course->tallies[0].within[i] + course->tallies[1].within[i];
+        printf(" %d:%.1f", (int)(100 * (i + 0.5) / DECILES), count ? 100 * (double)within / (double)count : 0);
+    }
+    printf("\n");
+}
+
+static int open_jobs(const struct workload *workload, struct course *course, struct adl_trace_supply **ret,
+                     struct adl_job_source *ret_source, struct adl_error *err)
+{
+    int status;
+    if (workload->scenario) {
+        status = adl_scenario_load(workload->scenario, &course->scenario, NULL, err);
+        course->scenario.workload.jobs = workload->jobs;
+        course->scenario.workload.arrivals.rate_per_h *= course->load;
+        return status ? status : adl_workload_open(&course->scenario, SEED, ret_source, err);
+    }
+    status = adl_cluster_load(workload->cluster, &course->scenario, err);
+    const struct adl_trace_plan plan = {
+        .path = workload->trace, .scenario = &course->scenario, .jobs_max = workload->jobs};
+    if (status == 0)
+        status = adl_trace_supply_create(&plan, ret, err);
+    if (status)
+        return status;
+    const struct adl_job_supply supply = adl_trace_supply_jobs(*ret);
+    return supply.open(supply.self, 0, ret_source, err);
+}
+
+static int open_course(const struct workload *workload, const struct adl_policy_ops *policy, struct course *course,
+                       struct adl_trace_supply **supply, struct adl_error *err)
+{
+    struct adl_job_source source;
+    int status = open_jobs(workload, course, supply, &source, err);
+    if (status == 0)
+        status = adl_world_sim_create_from(&course->scenario, source, SEED, ADL_REGIME_LEARNED, &course->world, err);
+    if (status || adl_recent_create(&course->scenario.cluster, &course->recent))
+        return status ? status : ADL_ENOMEM;
+    const struct adl_engine_config config = {
+        .cluster = &course->scenario.cluster,
+        .policy = policy,
+        .policy_config = adl_run_policy_config(&course->scenario),
+        .seed = SEED,
+        .learned = true,
+        .world_ops = &adl_world_sim_ops,
+        .world = course->world,
+        .observers = {adl_recent_observer(course->recent), {.self = course, .event = on_event, .command = on_command}},
+        .observer_count = 2};
+    status = adl_engine_create(&config, &course->engine, err);
+    struct adl_starts_config starts = {.fork = {.engine = course->engine,
+                                                .preemption = course->scenario.preemption,
+                                                .kill_at_limit = course->scenario.kill_at_limit,
+                                                .one_by_one = course->scenario.one_by_one},
+                                       .futures = FUTURES,
+                                       .horizon_s = 30 * 86400.0,
+                                       .events_max = 4000};
+    if (status == 0)
+        status = adl_starts_create(&starts, &course->starts, err);
+    starts.futures = 1;
+    starts.horizon_s = 1e9;
+    starts.events_max = 40000;
+    starts.fork.draw = ADL_FORK_LIMITS;
+    return status ? status : adl_starts_create(&starts, &course->classic, err);
+}
+
+static void close_course(struct course *course, struct adl_trace_supply *supply)
+{
+    adl_starts_destroy(course->starts);
+    adl_starts_destroy(course->classic);
+    adl_engine_destroy(course->engine);
+    adl_recent_destroy(course->recent);
+    adl_world_sim_destroy(course->world);
+    adl_trace_supply_destroy(supply);
+    adl_scenario_clear(&course->scenario);
+    for (int kind = 0; kind < KINDS; kind++) {
+        free(course->tallies[kind].ours_s);
+        free(course->tallies[kind].classic_s);
+    }
+    free(course->open);
+}
+
+static void bench(const struct workload *workload, const char *policy)
+{
+    static struct course course;
+    struct adl_trace_supply *supply = NULL;
+    struct adl_error err = {.text = ""};
+    memset(&course, 0, sizeof course);
+    course.load = workload->load;
+    course.stride = workload->stride;
+    course.hours_stride = workload->hours;
+    int status = open_course(workload, adl_policy_find(policy), &course, &supply, &err);
+    if (status == 0)
+        status = run(&course, &err);
+    if (status)
+        printf("%-10s %-6s %s: %s\n", workload->name, policy, verdict(false), err.text);
+    for (int kind = 0; kind < KINDS; kind++)
+        report_kind(&course, workload->name, policy, kind);
+    report_reliability(&course, workload->name, policy);
+    printf("  %" PRIu64 " forecasts, %.1f ms each, %.2f us for each of %" PRIu64 " events; %zu jobs never started\n",
+           course.refreshes, (double)course.forecast_ns * 1e-6 / (double)(course.refreshes + !course.refreshes),
+           (double)course.forecast_ns * 1e-3 / (double)(course.events + !course.events), course.events,
+           course.open_count);
+    close_course(&course, supply);
+}
+
+/* ---- cost ---- */
+
+/* Until many jobs wait: a backlog on campus512. */
+static int fill(struct course *course, uint64_t waiting, double *ret_event_us, struct adl_error *err)
+{
+    const struct adl_state *state = adl_engine_state(course->engine);
+    const int64_t start_ns = cpu_ns();
+    int status = 1;
+    while (status > 0 && state->queue.count < waiting)
+        status = adl_engine_step(course->engine, err);
+    *ret_event_us = (double)(cpu_ns() - start_ns) * 1e-3 / (double)adl_engine_counts(course->engine)->events;
+    return status < 0 ? status : 0;
+}
+
+/* 64 futures of 1,000 waiting jobs until all have started; and what an event costs in them and in the simulator, when
+ * it plays on from the same state. */
+static void bench_cost(const char *policy)
+{
+    static struct course course;
+    struct workload workload = {.scenario = "campus512", .jobs = 4000};
+    struct adl_trace_supply *supply = NULL;
+    struct adl_starts *starts = NULL;
+    struct adl_error err = {.text = ""};
+    double fill_us = 0;
+    memset(&course, 0, sizeof course);
+    course.load = 40;
+    int status = open_course(&workload, adl_policy_find(policy), &course, &supply, &err);
+    if (status == 0)
+        status = fill(&course, 1000, &fill_us, &err);
+    const struct adl_starts_config config = {
+        .fork = {.engine = course.engine, .preemption = course.scenario.preemption},
+        .futures = 64,
+        .horizon_s = 30 * 86400.0};
+    if (status == 0)
+        status = adl_starts_create(&config, &starts, &err);
+    int64_t start_ns = cpu_ns();
+    if (status == 0)
+        status = adl_starts_refresh(starts, course.engine, NULL, 1, ADL_NONE, &err);
+    const double all_s = (double)(cpu_ns() - start_ns) * 1e-9;
+    const uint64_t before = adl_engine_counts(course.engine)->events;
+    start_ns = cpu_ns();
+    for (int i = 0; i < 3000 && status == 0; i++)
+        status = adl_engine_step(course.engine, &err) < 0 ? ADL_EINVAL : 0;
+    const double sim_us =
+        (double)(cpu_ns() - start_ns) * 1e-3 / (double)(adl_engine_counts(course.engine)->events - before);
+    if (status == 0 && starts && adl_starts_events(starts) == 0)
+        status = adl_fail(&err, ADL_EINVAL, "there was no backlog of 1,000 jobs");
+    if (status) {
+        printf("cost %s %s: %s\n", policy, verdict(false), err.text);
+    } else {
+        const double event_us = all_s * 1e6 / (double)adl_starts_events(starts);
+        printf("cost %-6s 64 futures of 1,000 waiting jobs: %.2f s (bar 2 s): %s; an event %.2f us, of the simulator "
+               "%.2f us, "
+               "%.2fx (bar 2x): %s\n",
+               policy, all_s, verdict(all_s <= 2), event_us, sim_us, event_us / sim_us,
+               verdict(event_us <= 2 * sim_us));
+    }
+    fflush(stdout);
+    adl_starts_destroy(starts);
+    close_course(&course, supply);
+}
+
+int main(int argc, char **argv)
+{
+    for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
+        if ((argc < 2 || strcmp(argv[1], "cost") == 0) && (argc < 3 || strcmp(argv[2], policies[p]) == 0))
+            bench_cost(policies[p]);
+    printf("%d futures a forecast. Coverage in %%, calibrated and as drawn; median absolute error in s.\n", FUTURES);
+    printf("%-10s %-6s %-10s %6s  %5s %5s   %5s %5s  %9s %9s\n", "workload", "policy", "made", "count", "p50", "p90",
+           "raw50", "raw90", "error", "classic");
+    for (size_t w = 0; w < sizeof workloads / sizeof *workloads; w++)
+        for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
+            if ((argc < 2 || strcmp(argv[1], workloads[w].name) == 0) &&
+                (argc < 3 || strcmp(argv[2], policies[p]) == 0))
+                bench(&workloads[w], policies[p]);
+    return missed > 0;
+}

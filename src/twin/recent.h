@@ -1,0 +1,42 @@
+/* recent: what happened lately, for futures that resemble it: who submitted what in which hour of the week, what it
+ * took, and how often GPUs failed and for how long.
+ *
+ * An observer of the engine: it sees what any user of the cluster sees, and nothing of what is to come. */
+#ifndef ADLRO_TWIN_RECENT_H
+#define ADLRO_TWIN_RECENT_H
+
+#include "engine/engine.h"
+
+#define ADL_RECENT_JOBS  4096 /* submissions that are remembered */
+#define ADL_RECENT_HOURS 1344 /* and hours: eight weeks */
+
+/* A submission. */
+struct adl_recent_job {
+    struct adl_job_spec spec;
+    int64_t submit_us;
+    double work_us;                                   /* what it took, as time on its best type; 0: it has not ended */
+    uint32_t slot;                                    /* while it is live */
+    float here[ADL_TYPES_MAX], across[ADL_TYPES_MAX]; /* when it has ended: run time on a type relative to work_us */
+};
+
+struct adl_recent;
+
+int adl_recent_create(const struct adl_cluster *cluster, struct adl_recent **ret); /* 0 or ADL_ENOMEM */
+void adl_recent_destroy(struct adl_recent *recent);                                /* accepts NULL */
+
+/* Of one engine from its first event on. It fails only for lack of memory. */
+struct adl_observer adl_recent_observer(struct adl_recent *recent);
+
+/* Failures of GPUs so far, in the form in which the simulator draws them: 0 = there were none. */
+struct adl_faults adl_recent_faults(const struct adl_recent *recent);
+
+/* A past hour to take the submissions from that the hour of this time will have: the same hour of a past week if it is
+ * known often enough, else of a past day or one of the last, else any. draw: uniform in [0, 1). The hour as an index
+ * for adl_recent_jobs; ADL_NONE: nothing is known. */
+uint32_t adl_recent_hour(const struct adl_recent *recent, int64_t time_us, double draw);
+
+/* The submissions of that hour: the first, and their number. The hour began at *ret_us. */
+uint32_t adl_recent_jobs(const struct adl_recent *recent, uint32_t hour, uint64_t *ret_first, int64_t *ret_us);
+const struct adl_recent_job *adl_recent_job(const struct adl_recent *recent, uint64_t number);
+
+#endif

@@ -1,0 +1,253 @@
+/* Futures of a state: they begin where it is, know nothing that the engine could not know, repeat, and draw the same
+ * for the same job whatever else is changed. */
+#include "random_scenario.h"
+
+#include "base/hash.h"
+#include "experiment/run.h"
+#include "sim/world_sim.h"
+#include "twin/starts.h"
+
+#include <cmocka.h>
+
+#define WORLDS  6
+#define JOBS    60
+#define FUTURES 8
+
+/* A run that is stopped somewhere, with its recent past. What jobs will take after that may be changed: hidden truth.
+ */
+struct live {
+    struct adl_scenario scenario;
+    struct adl_job_source inner;
+    uint64_t given, changed_from; /* jobs from this one on take ten times as long, and arrive later; 0 = none */
+    struct adl_world_sim *world;
+    struct adl_engine *engine;
+    struct adl_recent *recent;
+};
+
+static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
+{
+    struct live *live = self;
+    const int status = live->inner.next(live->inner.self, ret, err);
+    if (status <= 0 || live->changed_from == 0 || ++live->given < live->changed_from)
+        return status;
+    for (uint32_t t = 0; t < live->scenario.cluster.type_count; t++)
+        ret->runtime_us[t] *= 10;
+    ret->steps *= 10;
+    ret->submit_us += 1000;
+    return status;
+}
+
+static void close_jobs(void *self)
+{
+    struct live *live = self;
+    live->inner.close(live->inner.self);
+}
+
+static void open_live(struct live *live, uint64_t seed, const struct adl_policy_ops *policy, uint64_t changed_from)
+{
+    struct adl_error err = {.text = ""};
+    *live = (struct live){.scenario = random_scenario(seed, JOBS), .changed_from = changed_from};
+    live->scenario.workload.arrivals.rate_per_h *= 4;
+    const struct adl_job_supply supply = adl_workload_supply(&live->scenario);
+    const struct adl_job_source source = {.self = live, .next = next_job, .close = close_jobs};
+    assert_int_equal(supply.open(supply.self, seed, &live->inner, &err), 0);
+    if (adl_world_sim_create_from(&live->scenario, source, seed, ADL_REGIME_LEARNED, &live->world, &err) ||
+        adl_recent_create(&live->scenario.cluster, &live->recent))
+        fail_msg("%s", err.text);
+    const struct adl_engine_config config = {.cluster = &live->scenario.cluster,
+                                             .policy = policy,
+                                             .policy_config = adl_run_policy_config(&live->scenario),
+                                             .seed = seed,
+                                             .learned = true,
+                                             .world_ops = &adl_world_sim_ops,
+                                             .world = live->world,
+                                             .observers = {adl_recent_observer(live->recent)},
+                                             .observer_count = 1};
+    if (adl_engine_create(&config, &live->engine, &err))
+        fail_msg("%s", err.text);
+}
+
+static void close_live(struct live *live)
+{
+    adl_engine_destroy(live->engine);
+    adl_recent_destroy(live->recent);
+    adl_world_sim_destroy(live->world);
+    adl_scenario_clear(&live->scenario);
+}
+
+/* Until this many jobs have been submitted and some wait; false if that never happens. */
+static bool run_until(struct live *live, uint64_t jobs)
+{
+    struct adl_error err = {.text = ""};
+    const struct adl_state *state = adl_engine_state(live->engine);
+    uint64_t seen = 0;
+    for (int status = 1; status > 0; status = adl_engine_step(live->engine, &err)) {
+        for (uint32_t slot = 0; slot < state->job_capacity; slot++)
+            seen = state->jobs[slot].phase != ADL_PHASE_NONE && state->jobs[slot].spec.id > seen
+                       ? state->jobs[slot].spec.id
+                       : seen;
+        if (seen >= jobs && state->queue.count > 0)
+            return true;
+    }
+    return false;
+}
+
+static struct adl_starts_config config_of(const struct live *live, uint32_t futures)
+{
+    return (struct adl_starts_config){.fork = {.engine = live->engine,
+                                               .preemption = live->scenario.preemption,
+                                               .kill_at_limit = live->scenario.kill_at_limit,
+                                               .one_by_one = live->scenario.one_by_one},
+                                      .futures = futures,
+                                      .horizon_s = 1e6,
+                                      .events_max = 20000};
+}
+
+static uint64_t forecast_hash(const struct live *live, uint64_t seed)
+{
+    struct adl_error err = {.text = ""};
+    struct adl_starts *starts = NULL;
+    const struct adl_starts_config config = config_of(live, FUTURES);
+    uint64_t hash = adl_hash_start();
+    if (adl_starts_create(&config, &starts, &err) ||
+        adl_starts_refresh(starts, live->engine, live->recent, seed, ADL_NONE, &err))
+        fail_msg("%s: %s", adl_engine_config(live->engine)->policy->name, err.text);
+    for (uint32_t slot = 0; slot < adl_engine_state(live->engine)->job_capacity; slot++)
+        if (adl_starts_of(starts, slot))
+            hash = adl_hash_bytes(hash, adl_starts_of(starts, slot), FUTURES * sizeof(int64_t));
+    adl_starts_destroy(starts);
+    return hash;
+}
+
+/* Two worlds that differ only in what is to come have equal forecasts, and the run goes on as without one. */
+static void a_forecast_reads_nothing_that_is_to_come(void **unused)
+{
+    (void)unused;
+    uint32_t checked = 0;
+    for (uint32_t p = 0; p < adl_policy_count(); p++)
+        for (uint64_t w = 0; w < 2; w++) {
+            struct live a, b, c;
+            open_live(&a, w + p, adl_policy_at(p), 0);
+            open_live(&b, w + p, adl_policy_at(p), 22);
+            open_live(&c, w + p, adl_policy_at(p), 0);
+            if (run_until(&a, 20) && run_until(&b, 20) && run_until(&c, 20) &&
+                adl_engine_counts(a.engine)->events == adl_engine_counts(b.engine)->events) {
+                checked++;
+                if (forecast_hash(&a, 7) != forecast_hash(&b, 7))
+                    fail_msg("%s, world %d: a forecast depends on the future", adl_policy_at(p)->name, (int)w);
+                assert_true(forecast_hash(&a, 7) == forecast_hash(&a, 7));
+                assert_int_equal(adl_engine_run(a.engine, NULL), 0);
+                assert_int_equal(adl_engine_run(c.engine, NULL), 0);
+                assert_true(adl_engine_counts(a.engine)->plan_hash == adl_engine_counts(c.engine)->plan_hash);
+            }
+            close_live(&a);
+            close_live(&b);
+            close_live(&c);
+        }
+    print_message("%u forecasts\n", checked);
+    assert_true(checked >= adl_policy_count());
+}
+
+/* Every job in a future: what it took. */
+struct taken {
+    int64_t run_us[4 * JOBS];
+    uint32_t ended;
+};
+
+static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
+{
+    struct taken *taken = self;
+    if (event->kind != ADL_EVENT_FINISH || event->outcome.end != ADL_END_COMPLETED)
+        return 0;
+    const struct adl_job *job = &state->jobs[event->job];
+    if (job->spec.id < 4 * JOBS && job->phase == ADL_PHASE_RUNNING && job->attempts == 1 && job->spec.gpus == 1 &&
+        (job->spec.flags & ADL_JOB_SHARE) == 0) {
+        taken->run_us[job->spec.id] = event->outcome.run_us;
+        taken->ended++;
+    }
+    return 0;
+}
+
+static void play(const struct live *live, uint64_t seed, uint32_t number, struct taken *ret)
+{
+    struct adl_error err = {.text = ""};
+    struct adl_fork *fork = NULL;
+    struct adl_fork_config config = config_of(live, 1).fork;
+    config.observer = (struct adl_observer){.self = ret, .event = on_event};
+    const struct adl_future future = {
+        .base = live->engine, .seed = seed, .number = number, .count = FUTURES, .until_us = INT64_MAX / 2};
+    memset(ret, 0, sizeof *ret);
+    if (adl_fork_create(&config, &fork, &err) || adl_fork_begin(fork, &future, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 20000 && adl_engine_step(adl_fork_engine(fork), &err) > 0; i++)
+        ;
+    assert_string_equal(err.text, "");
+    adl_fork_destroy(fork);
+}
+
+/* One GPU type: then a job's run time depends on nothing but its draw. */
+static void the_same_job_draws_the_same_whatever_the_policy_does(void **unused)
+{
+    (void)unused;
+    uint32_t equal = 0, differ = 0;
+    for (uint64_t w = 0; w < 40; w++) {
+        struct live a;
+        struct taken first, other, again;
+        open_live(&a, w, &adl_policy_sjf, 0);
+        if (a.scenario.cluster.type_count == 1 && a.scenario.drift.wear_per_kh == 0 && run_until(&a, 25)) {
+            play(&a, 3, 1, &first);
+            play(&a, 3, 1, &again);
+            play(&a, 3, 2, &other);
+            assert_memory_equal(&first, &again, sizeof first);
+            for (int id = 0; id < 4 * JOBS; id++) {
+                equal += first.run_us[id] > 0 && first.run_us[id] == again.run_us[id];
+                differ += first.run_us[id] > 0 && other.run_us[id] > 0 && first.run_us[id] != other.run_us[id];
+            }
+        }
+        close_live(&a);
+    }
+    print_message("%u run times, %u others in another future\n", equal, differ);
+    assert_true(equal > 20 && differ > 10);
+}
+
+static void a_rank_and_its_time_are_inverse(void **unused)
+{
+    (void)unused;
+    const int64_t times[] = {2000, 3000, 5000, 9000, ADL_NEVER_US};
+    int64_t last = 0;
+    for (double rank = -1; rank < 2; rank += 0.01) {
+        const int64_t time = adl_start_rank_time(times, 5, 1000, rank);
+        assert_true(time >= last);
+        last = time;
+    }
+    for (int64_t actual = 1100; actual < 60000; actual += 300) {
+        const double rank = adl_start_rank(times, 5, 1000, actual);
+        const int64_t time = adl_start_rank_time(times, 5, 1000, rank);
+        if (llabs(time - actual) > 2 + actual / 1000)
+            fail_msg("%lld has rank %g, which is %lld", (long long)actual, rank, (long long)time);
+    }
+    const int64_t never[] = {ADL_NEVER_US, ADL_NEVER_US};
+    assert_true(adl_start_rank_time(never, 2, 0, 0.5) == ADL_NEVER_US);
+}
+
+static void a_level_is_what_past_forecasts_stayed_within(void **unused)
+{
+    (void)unused;
+    static struct adl_start_ranks ranks;
+    assert_true(adl_start_ranks_level(&ranks, 0.9) == 0.9); /* nothing is known */
+    for (int i = 0; i < 3 * ADL_START_RANKS_MAX; i++)
+        adl_start_ranks_learn(&ranks, i % 100 * 0.02); /* uniform in 0 .. 2 */
+    assert_true(fabs(adl_start_ranks_level(&ranks, 0.5) - 1.0) < 0.05);
+    assert_true(fabs(adl_start_ranks_level(&ranks, 0.9) - 1.8) < 0.05);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_forecast_reads_nothing_that_is_to_come),
+        cmocka_unit_test(the_same_job_draws_the_same_whatever_the_policy_does),
+        cmocka_unit_test(a_rank_and_its_time_are_inverse),
+        cmocka_unit_test(a_level_is_what_past_forecasts_stayed_within),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
