@@ -192,14 +192,14 @@ struct workload {
 };
 
 static const struct workload workloads[] = {
-    {.name = "campus512", .scenario = "campus512", .load = 1, .jobs = 4000, .stride = 16, .hours = 1},
+    {.name = "campus512", .scenario = "campus512", .load = 1.2, .jobs = 8000, .stride = 20, .hours = 2},
     {.name = "mixed64", .scenario = "mixed64", .load = 1.2, .jobs = 6000, .stride = 8, .hours = 1},
     {.name = "philly",
      .trace = DATA "philly/philly_2017_sep_oct.csv",
      .cluster = CLUSTERS "philly.yaml",
      .jobs = 12000,
-     .stride = 40,
-     .hours = 3},
+     .stride = 120,
+     .hours = 24},
     {.name = "sacct",
      .trace = ADL_SOURCE_DIR "/tests/data/sacct.txt",
      .cluster = CLUSTERS "nodes64.yaml",
@@ -337,6 +337,8 @@ static void bench(const struct workload *workload, const char *policy)
         printf("%-10s %-6s %s: %s\n", workload->name, policy, verdict(false), err.text);
     for (int kind = 0; kind < KINDS; kind++)
         report_kind(&course, workload->name, policy, kind);
+    if (status == 0 && course.refreshes == 0)
+        printf("%-10s %-6s no job waited: nothing to foretell\n", workload->name, policy);
     report_reliability(&course, workload->name, policy);
     printf("  %" PRIu64 " forecasts, %.1f ms each, %.2f us for each of %" PRIu64 " events; %zu jobs never started\n",
            course.refreshes, (double)course.forecast_ns * 1e-6 / (double)(course.refreshes + !course.refreshes),
