@@ -285,6 +285,50 @@ static void a_running_job_moves_to_the_fast_type_and_its_target_is_held(void **u
     }
 }
 
+/* 900 s are left of the first job when one of 10 s comes, or one of 800 s. The GPU is held for the short one, also from
+ * a shorter job that comes while the first stops. */
+static void a_running_job_is_stopped_for_one_that_needs_much_less(void **unused)
+{
+    (void)unused;
+    for (int stops = 0; stops < 3; stops++) {
+        open_types(1, 1, stops == 0 ? "stops=false" : "");
+        submit(0, 0, 1, 1000, 0);
+        now->jobs[0].spec.flags |= ADL_JOB_PREEMPTIBLE;
+        assert_int_equal(decide_at(0), 1);
+        submit(1, 100, 1, stops == 2 ? 800 : 10, 0);
+        assert_int_equal(decide_at(100), stops == 1);
+        if (stops == 1) {
+            assert_int_equal(plan.commands[0].kind, ADL_COMMAND_PREEMPT);
+            assert_int_equal(plan.commands[0].reason.rule, ADL_RULE_FOR_LESS_WORK);
+            assert_int_equal(plan.commands[0].reason.other, 1);
+            submit(2, 101, 1, 5, 0);
+            assert_int_equal(decide_at(101), 0);
+            evict(0, 102, 0.9);
+            assert_int_equal(decide_at(102), 1);
+            assert_true(runs(1));
+        }
+        close_policy();
+    }
+}
+
+/* A stop that costs 200 s has to gain 5 times that: 900 s do not suffice, 1,900 s do. */
+static void a_stop_has_to_gain_several_times_its_cost(void **unused)
+{
+    (void)unused;
+    for (int pays = 0; pays < 2; pays++) {
+        struct adl_policy_config config = {.settings = "", .preemption_us = 200 * SECOND};
+        open_types(1, 1, "");
+        adl_policy_adlro.destroy(policy);
+        assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &policy, NULL), 0);
+        submit(0, 0, 1, pays ? 2000 : 1000, 0);
+        now->jobs[0].spec.flags |= ADL_JOB_PREEMPTIBLE;
+        decide_at(0);
+        submit(1, 100, 1, 10, 0);
+        assert_int_equal(decide_at(100), pays);
+        close_policy();
+    }
+}
+
 /* 3 jobs of 4 GPUs wait for one node of 8: the jobs behind the planned ones take what is left. */
 static void jobs_behind_the_planned_ones_take_gpus_that_are_left(void **unused)
 {
@@ -309,6 +353,8 @@ int main(void)
         cmocka_unit_test(no_gpu_idles_while_a_job_fits_that_all_types_serve_alike),
         cmocka_unit_test(one_type_serves_by_rank),
         cmocka_unit_test(a_running_job_moves_to_the_fast_type_and_its_target_is_held),
+        cmocka_unit_test(a_running_job_is_stopped_for_one_that_needs_much_less),
+        cmocka_unit_test(a_stop_has_to_gain_several_times_its_cost),
         cmocka_unit_test(jobs_behind_the_planned_ones_take_gpus_that_are_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

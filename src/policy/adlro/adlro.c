@@ -14,6 +14,7 @@
 #include "policy/adlro/moves.h"
 #include "policy/adlro/place.h"
 #include "policy/adlro/ranking.h"
+#include "policy/adlro/stops.h"
 #include "policy/mechanism/reason.h"
 #include "policy/policy.h"
 
@@ -36,7 +37,9 @@ struct adlro {
     struct adl_energy *energy;
     struct adl_type_prices prices;
     struct adl_moves moves;
-    bool may_move;
+    struct adl_stops stops;
+    bool may_move, may_stop;
+    double stop_margin;
     int64_t switch_us;
     struct adl_due due;
     struct adl_fairness fairness;
@@ -62,7 +65,8 @@ struct adlro_options {
     double price_weight, delay_weight, fair_half_life_s;
     char user_shares[ADL_POLICY_TEXT_SIZE];
     int64_t planned_jobs;
-    bool moves;
+    bool moves, stops;
+    double stop_margin;
 };
 
 static const struct adl_policy_option options[] = {
@@ -110,6 +114,12 @@ static const struct adl_policy_option options[] = {
      .value = "true",
      .tune = {.max = 1},
      .help = "stop running jobs that end earlier on free GPUs of another type, and start them there"},
+    {.name = "stops",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct adlro_options, stops),
+     .value = "true",
+     .help = "stop running jobs for waiting ones that need much less GPU time, where that pays"},
+    ADL_POLICY_STOP_MARGIN(struct adlro_options, "5"),
 };
 
 static void destroy(void *policy)
@@ -120,6 +130,7 @@ static void destroy(void *policy)
     adl_free_profile_destroy(self->profile);
     adl_corrections_destroy(self->corrections);
     adl_energy_destroy(self->energy);
+    adl_stops_clear(&self->stops);
     adl_ranking_clear(&self->ranking);
     adl_due_clear(&self->due);
     adl_fairness_clear(&self->fairness);
@@ -138,6 +149,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     if (self)
         self->planned = calloc((size_t)own->planned_jobs, sizeof *self->planned);
     if (!self || !self->planned || adl_corrections_create(cluster, &self->corrections) ||
+        adl_stops_create(&self->stops, cluster) ||
         adl_free_profile_create(cluster, self->corrections, config->preemption_us, &self->profile) ||
         adl_energy_create(cluster, own->objective.energy / own->objective.mean, config->preemption_us, &self->energy)) {
         destroy(self);
@@ -150,6 +162,8 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->fairness.weight = own->objective.fairness / own->objective.mean;
     self->fairness.half_life_s = own->fair_half_life_s;
     self->may_move = own->moves;
+    self->may_stop = own->stops;
+    self->stop_margin = own->stop_margin;
     self->switch_us = config->preemption_us;
     self->planned_max = (uint32_t)own->planned_jobs;
     self->settled_us = INT64_MIN;
@@ -179,6 +193,7 @@ static int copy(void *policy, const void *from)
     self->profile = own.profile;
     self->energy = own.energy;
     self->ranking = own.ranking; /* of one decision */
+    self->stops = own.stops;     /* the same */
     self->due = own.due;
     self->place_capacity = own.place_capacity;
     self->lane_capacity = own.lane_capacity;
@@ -191,13 +206,21 @@ static int copy(void *policy, const void *from)
     return adl_fairness_copy(&self->fairness, &other->fairness);
 }
 
+static int grow_lanes(struct adlro *self, size_t count)
+{
+    const size_t had = self->lane_capacity;
+    if (adl_grow((void **)&self->lane_left, &self->lane_capacity, count, sizeof *self->lane_left))
+        return ADL_ENOMEM;
+    memset(self->lane_left + had, 0, (self->lane_capacity - had) * sizeof *self->lane_left);
+    return 0;
+}
+
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 {
     struct adlro *self = policy;
     if (adl_ranking_reserve(&self->ranking, (size_t)state->queue.count + 1) ||
         adl_grow((void **)&self->places, &self->place_capacity, (size_t)slot + 1, sizeof *self->places) ||
-        adl_grow((void **)&self->lane_left, &self->lane_capacity, (size_t)state->queue.lane_count + 1,
-                 sizeof *self->lane_left))
+        grow_lanes(self, (size_t)state->queue.lane_count + 1))
         self->failed = true;
     else
         self->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX, .rest_us = adl_rest_us(state, slot)};
@@ -247,12 +270,13 @@ static double score_of(struct adlro *self, const struct adl_state *state, uint32
            adl_ranking_score(fair * (double)adl_state_waited_us(state, slot), self->places[slot].rest_us, spec->gpus);
 }
 
-static bool starts(const struct adl_plan *plan, uint32_t slot)
+/* It starts in this plan, or GPUs are held for it. */
+static bool is_served(const struct adlro *self, const struct adl_plan *plan, uint32_t slot)
 {
     for (uint32_t i = 0; i < plan->command_count; i++)
         if (plan->commands[i].job == slot)
             return true;
-    return false;
+    return adl_moves_hold_for(&self->moves, slot);
 }
 
 /* Ranks all waiting jobs that the plan does not start yet. */
@@ -262,7 +286,7 @@ static void rank_queue(struct adlro *self, const struct adl_state *state, const 
     self->ranking.count = 0;
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
-            if (!self->places[s].due && !starts(plan, s))
+            if (!self->places[s].due && !is_served(self, plan, s))
                 adl_ranking_add(&self->ranking, score_of(self, state, s), s);
     adl_ranking_sort(&self->ranking, state);
 }
@@ -449,7 +473,7 @@ static int plan_due(struct adlro *self, const struct adl_state *state, struct ad
     adl_due_list(&self->due, state, self->typical_us);
     for (uint32_t i = 0; i < self->due.count && count < self->planned_max; i++) {
         const uint32_t slot = self->due.slots[i];
-        if (starts(plan, slot))
+        if (is_served(self, plan, slot))
             continue;
         self->places[slot].due = true;
         if (plan_job(self, state, slot, plan))
@@ -459,7 +483,7 @@ static int plan_due(struct adlro *self, const struct adl_state *state, struct ad
     return (int)count;
 }
 
-static int plan_queue(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
+static int plan_queue(struct adlro *self, const struct adl_state *state, bool had_free, struct adl_plan *plan)
 {
     self->ranked = state->queue.count - plan->command_count;
     const int due = plan_due(self, state, plan);
@@ -470,11 +494,13 @@ static int plan_queue(struct adlro *self, const struct adl_state *state, struct 
     for (uint32_t n = (uint32_t)due; n < self->planned_max && self->ranking.count > 0; n++)
         if (plan_job(self, state, adl_ranking_pop(&self->ranking, state), plan))
             return ADL_EREFUSED;
-    update_prices(self, state);
+    if (had_free) /* else it is only looked for jobs to stop, at every submission */
+        update_prices(self, state);
     return self->ranking.count > 0 && any_free(self, state) ? plan_leftover(self, state, plan) : 0;
 }
 
-static int move_jobs(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
+/* Stops jobs for waiting ones or, if there are none to stop, lets running jobs move. */
+static int stop_jobs(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
     const struct adl_moves_view view = {.state = state,
                                         .profile = self->profile,
@@ -482,7 +508,13 @@ static int move_jobs(struct adlro *self, const struct adl_state *state, struct a
                                         .prices = &self->prices,
                                         .energy = self->energy,
                                         .price_weight = self->price_weight,
+                                        .stop_margin = self->stop_margin,
                                         .switch_us = self->switch_us};
+    const int stopped = self->may_stop ? adl_stops_decide(&self->stops, &self->moves, &view, self->planned,
+                                                          self->planned_count, self->places, plan)
+                                       : 0;
+    if (stopped != 0)
+        return stopped < 0 ? stopped : 0;
     return self->may_move && any_free(self, state) ? adl_moves_decide(&self->moves, &view, plan) : 0;
 }
 
@@ -494,12 +526,13 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if ((state->queue.count == 0 && !self->may_move) || is_settled(self, state))
         return 0;
     begin(self, state);
-    if (!any_free(self, state))
+    const bool had_free = any_free(self, state);
+    if (!had_free && !self->may_stop)
         return 0;
     int status = finish_moves(self, state, plan);
     if (status == 0 && state->queue.count > plan->command_count)
-        status = plan_queue(self, state, plan);
-    return status == 0 ? move_jobs(self, state, plan) : status;
+        status = plan_queue(self, state, had_free, plan);
+    return status == 0 ? stop_jobs(self, state, plan) : status;
 }
 
 static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)

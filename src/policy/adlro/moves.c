@@ -4,15 +4,41 @@
 
 #include <math.h>
 
-#define LEAST_GAIN  0.1 /* of the cost where it is */
-#define MOVE_MARGIN 5   /* times the cost of a move */
-#define LOOKED_AT   8   /* running jobs of each type, those that end last */
+#define LEAST_GAIN 0.1 /* of the cost where it is */
+#define LOOKED_AT  8   /* running jobs of each type, those that end last */
+
+bool adl_moves_hold_in(const struct adl_moves *moves, const struct adl_cluster *cluster, uint32_t node)
+{
+    for (uint32_t i = 0; i < moves->count; i++)
+        if (cluster->banks[moves->list[i].target.bank].node == node)
+            return true;
+    return false;
+}
+
+bool adl_moves_hold_for(const struct adl_moves *moves, uint32_t slot)
+{
+    for (uint32_t i = 0; i < moves->count; i++)
+        if (moves->list[i].slot == slot)
+            return true;
+    return false;
+}
 
 void adl_moves_forget(struct adl_moves *moves, uint32_t slot)
 {
     for (uint32_t i = 0; i < moves->count; i++)
         if (moves->list[i].slot == slot)
             moves->list[i--] = moves->list[--moves->count];
+}
+
+/* A job that holds GPUs of the bank is being stopped. */
+static bool is_leaving(const struct adl_state *state, uint32_t bank)
+{
+    const struct adl_bank *it = &state->cluster->banks[bank];
+    for (uint32_t gpu = it->gpu_first; gpu < it->gpu_first + it->gpu_count; gpu++)
+        for (uint32_t i = 0; i < ADL_GPU_JOBS_MAX && state->gpus[gpu].job[i] != ADL_NONE; i++)
+            if (state->jobs[state->gpus[gpu].job[i]].phase == ADL_PHASE_STOPPING)
+                return true;
+    return false;
 }
 
 uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, struct adl_free_profile *profile,
@@ -23,13 +49,16 @@ uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, 
         struct adl_move *move = &moves->list[i];
         struct adl_opening opening;
         const bool pending = state->jobs[move->slot].phase == ADL_PHASE_PENDING;
+        const bool leaves = pending && move->cleared && is_leaving(state, move->target.bank);
         adl_free_profile_find_in(profile, move->slot, move->target.bank, move->target.run_us, &opening);
         const bool free_now = opening.start_us == state->now_us;
+        if (leaves && !free_now) /* from now on: nobody takes what is free there already */
+            opening = (struct adl_opening){state->now_us + 1, move->target.run_us, 0, true, move->target.bank, 0};
         if (pending && free_now)
-            ret_starts[count++] = (struct adl_move){move->slot, move->type, opening};
-        else if (free_now)
+            ret_starts[count++] = (struct adl_move){move->slot, move->type, opening, move->cleared};
+        else if (free_now || leaves)
             adl_free_profile_take(profile, move->slot, move->type, &opening, moves->gpus);
-        if (pending || !free_now)
+        if (free_now ? pending || move->cleared : !leaves)
             moves->list[i--] = moves->list[--moves->count];
     }
     return count;
@@ -53,7 +82,7 @@ static double best_move(const struct adl_moves_view *view, uint32_t slot, struct
     const double best_us =
         (rest_us + lost_us) / adl_rest_factor(view->corrections, view->state, slot, job->type, across);
     const double here_us = cost_us(view, slot, job->type, rest_us);
-    const double least_us = LEAST_GAIN * here_us + MOVE_MARGIN * move_us * job->attempts;
+    const double least_us = LEAST_GAIN * here_us + view->stop_margin * move_us * job->attempts;
     double gain_us = 0;
     for (uint32_t left = job->eligible & ~(1u << job->type); left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
@@ -69,7 +98,7 @@ static double best_move(const struct adl_moves_view *view, uint32_t slot, struct
         if (opening.start_us != view->state->now_us || opening.bank == ADL_NONE)
             continue;
         gain_us = here_us - there_us - least_us;
-        *ret = (struct adl_move){slot, type, opening};
+        *ret = (struct adl_move){slot, type, opening, false};
         ret_costs[0] = here_us;
         ret_costs[1] = there_us;
     }
@@ -87,11 +116,10 @@ static int move_job(struct adl_moves *moves, const struct adl_moves_view *view, 
     return 0;
 }
 
-static bool may_move(const struct adl_state *state, uint32_t slot)
+bool adl_moves_may_stop(const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
-    return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE) &&
-           job->start_us < state->now_us && job->spec.gpus <= ADL_BANK_GPUS_MAX;
+    return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE) && job->start_us < state->now_us;
 }
 
 int adl_moves_decide(struct adl_moves *moves, const struct adl_moves_view *view, struct adl_plan *plan)
@@ -106,8 +134,8 @@ int adl_moves_decide(struct adl_moves *moves, const struct adl_moves_view *view,
             s = state->nodes[s].previous;
             if (moves->count == ADL_MOVES_MAX)
                 return 0;
-            if (may_move(state, slot) && best_move(view, slot, &move, costs) > 0 &&
-                move_job(moves, view, &move, costs, plan))
+            if (adl_moves_may_stop(state, slot) && state->jobs[slot].spec.gpus <= ADL_BANK_GPUS_MAX &&
+                best_move(view, slot, &move, costs) > 0 && move_job(moves, view, &move, costs, plan))
                 return ADL_EREFUSED;
         }
     }

@@ -1,4 +1,5 @@
-/* moves: running jobs that are stopped because they end earlier on free GPUs of another type.
+/* moves: running jobs that are stopped because they end earlier on free GPUs of another type, and the GPUs that are
+ * held for jobs that will start when they or others have stopped.
  *
  * A move has to save a tenth of what the job costs where it is and, beside that, several times what the move itself
  * costs, more for each earlier stop. The GPUs that the job will get are held until it has stopped; then it starts
@@ -12,21 +13,26 @@
 #include "policy/adlro/profile.h"
 #include "policy/adlro/rest.h"
 
-#define ADL_MOVES_MAX 8 /* at one time */
+#define ADL_MOVES_MAX 16 /* at one time */
 
 struct adl_moves {
     struct adl_move {
         uint32_t slot, type;
         struct adl_opening target;
+        bool cleared; /* it waits, and others stop for it (policy/adlro/stops.h) */
     } list[ADL_MOVES_MAX];
     uint32_t count;
     uint32_t gpus[ADL_BANK_GPUS_MAX]; /* scratch */
 };
 
-/* Holds the GPUs of moves under way. A job that has stopped is written to ret_starts, ready to start at its target;
- * their number is returned. */
+/* Holds the GPUs of moves under way. A job that has stopped, or that others have stopped for, is written to ret_starts,
+ * ready to start at its target; their number is returned. */
 uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, struct adl_free_profile *profile,
                         struct adl_move ret_starts[ADL_MOVES_MAX]);
+
+/* GPUs are held for the job; or GPUs of the node are. */
+bool adl_moves_hold_for(const struct adl_moves *moves, uint32_t slot);
+bool adl_moves_hold_in(const struct adl_moves *moves, const struct adl_cluster *cluster, uint32_t node);
 
 void adl_moves_forget(struct adl_moves *moves, uint32_t slot); /* the job is gone; accepts one that does not move */
 
@@ -36,9 +42,12 @@ struct adl_moves_view {
     const struct adl_corrections *corrections;
     const struct adl_type_prices *prices;
     const struct adl_energy *energy;
-    double price_weight;
+    double price_weight, stop_margin;
     int64_t switch_us;
 };
+
+/* True if a running job may be stopped, and not at the instant at which it started. */
+bool adl_moves_may_stop(const struct adl_state *state, uint32_t slot);
 
 /* Adds stops of jobs that move, after the waiting jobs were planned. 0 or ADL_EREFUSED. */
 int adl_moves_decide(struct adl_moves *moves, const struct adl_moves_view *view, struct adl_plan *plan);

@@ -416,3 +416,9 @@ uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint3
 {
     return profile->free_now[type];
 }
+
+struct adl_room adl_free_profile_room(const struct adl_free_profile *profile, uint32_t bank)
+{
+    const struct adl_node_profile *node = &profile->nodes[profile->cluster->banks[bank].node];
+    return (struct adl_room){profile->free_in[bank], node->steps[0].cores, node->steps[0].memory_mib};
+}

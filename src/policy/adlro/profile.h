@@ -36,4 +36,10 @@ bool adl_free_profile_take(struct adl_free_profile *profile, uint32_t slot, uint
 /* GPUs of a type that are free now and that no job of this decision took. */
 uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint32_t type);
 
+/* The same of a bank, with what its node has. */
+struct adl_room {
+    int64_t gpus, cores, memory_mib;
+};
+struct adl_room adl_free_profile_room(const struct adl_free_profile *profile, uint32_t bank);
+
 #endif

@@ -15,6 +15,18 @@ double adl_rest_us(const struct adl_state *state, uint32_t slot)
     return adl_belief_mean_us(state->belief, slot, adl_belief_done_us(state->belief, state, slot));
 }
 
+double adl_rest_cost_us(const struct adl_state *state, uint32_t slot)
+{
+    if (state->belief)
+        return adl_belief_cost_us(state->belief, slot, adl_belief_done_us(state->belief, state, slot));
+    const struct adl_job *job = &state->jobs[slot];
+    const double whole_us = (double)adl_state_shortest_us(state, slot);
+    if (job->phase != ADL_PHASE_RUNNING || job->expected_us <= job->start_us)
+        return whole_us;
+    const double share = (double)(job->expected_us - state->now_us) / (double)(job->expected_us - job->start_us);
+    return share > 0 ? whole_us * share : 0;
+}
+
 static double predicted_factor(const struct adl_state *state, uint32_t slot, uint32_t type, bool across)
 {
     if (state->belief)

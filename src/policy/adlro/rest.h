@@ -9,6 +9,9 @@
 /* Expected run time that is left of a waiting job on its best type; multiply by adl_rest_factor. */
 double adl_rest_us(const struct adl_state *state, uint32_t slot);
 
+/* Expected run time on its best type that a completion costs: the reciprocal of the Gittins index. */
+double adl_rest_cost_us(const struct adl_state *state, uint32_t slot);
+
 /* Run time on a type, in one node or across nodes, relative to the best type. */
 double adl_rest_factor(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
                        uint32_t type, bool across);

@@ -55,6 +55,7 @@ static void vary(struct adl_scenario *s, uint64_t i)
     set_flag(s, "gavel_type_by_type", i >> 2 & 1);
     set_flag(s, "gavel_by_owed_time", i >> 3 & 1);
     set_flag(s, "gavel_new_jobs_wait", i % 5 == 0);
+    set_flag(s, "stops", i >> 1 & 1);
     set_option(s, "power_limit_w", "%g", i % 4 == 3 ? 350.0 * s->cluster.gpu_count : 0);
 }
 

@@ -1,0 +1,188 @@
+#include "policy/adlro/stops.h"
+
+#include "state/stop.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define LOOKED_AT  32 /* running jobs of each type, those that are predicted to end last */
+#define PREEMPTORS 4  /* waiting jobs, the first in rank: those behind them gain less than is lost */
+
+/* GPU time that a victim needs for each of its attempts, relative to the job that it is stopped for. */
+#define LEAST_RATIO 1.5
+
+/* Running jobs of one bank that may be stopped, those that need most GPU time first. */
+struct victims {
+    struct victim {
+        uint32_t slot, gpus; /* gpus: in this bank */
+        double need_us;
+    } list[ADL_BANK_GPUS_MAX];
+    uint32_t count;
+};
+
+/* Where a waiting job would run. */
+struct capture {
+    struct victims victims;
+    uint32_t bank; /* ADL_NONE: nowhere */
+    int64_t run_us;
+    double need_us;
+    double share; /* its need relative to that of its victims: less is better */
+};
+
+int adl_stops_create(struct adl_stops *ret, const struct adl_cluster *cluster)
+{
+    *ret = (struct adl_stops){.seen = calloc((size_t)cluster->bank_count + 1, sizeof *ret->seen)};
+    return ret->seen ? 0 : ADL_ENOMEM;
+}
+
+void adl_stops_clear(struct adl_stops *stops)
+{
+    free(stops->seen);
+    *stops = (struct adl_stops){0};
+}
+
+/* GPU time that a running job needs to complete where it is, less the price of a stop. */
+static double need_us(const struct adl_moves_view *view, uint32_t slot)
+{
+    const struct adl_job *job = &view->state->jobs[slot];
+    const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(view->state, slot);
+    const double left_us =
+        adl_rest_cost_us(view->state, slot) * adl_rest_factor(view->corrections, view->state, slot, job->type, across);
+    const int64_t price_us = adl_stop_price_us(view->state, slot, view->switch_us, view->stop_margin);
+    return (left_us - (double)price_us) * job->spec.gpus;
+}
+
+static void add_victim(struct victims *victims, uint32_t slot, double need)
+{
+    uint32_t at = victims->count++;
+    for (; at > 0 && victims->list[at - 1].need_us < need; at--)
+        victims->list[at] = victims->list[at - 1];
+    victims->list[at] = (struct victim){.slot = slot, .gpus = 1, .need_us = need};
+}
+
+static struct victim *find_victim(struct victims *victims, uint32_t slot)
+{
+    for (uint32_t v = 0; v < victims->count; v++)
+        if (victims->list[v].slot == slot)
+            return &victims->list[v];
+    return NULL;
+}
+
+static void list_victims(const struct adl_moves_view *view, uint32_t bank, double least_us, struct victims *ret)
+{
+    const struct adl_state *state = view->state;
+    const struct adl_bank *it = &state->cluster->banks[bank];
+    ret->count = 0;
+    for (uint32_t gpu = it->gpu_first; gpu < it->gpu_first + it->gpu_count; gpu++) {
+        const struct adl_gpu_use *use = &state->gpus[gpu];
+        if (use->down || use->job[0] == ADL_NONE || use->job[1] != ADL_NONE || !adl_moves_may_stop(state, use->job[0]))
+            continue;
+        struct victim *known = find_victim(ret, use->job[0]);
+        const double need = known ? 0 : need_us(view, use->job[0]);
+        if (known)
+            known->gpus++;
+        else if (need > least_us * state->jobs[use->job[0]].attempts)
+            add_victim(ret, use->job[0], need);
+    }
+}
+
+static bool suffices(const struct adl_room *room, const struct adl_job_spec *spec)
+{
+    return room->gpus >= spec->gpus && room->cores >= (int64_t)spec->cpu_cores * spec->gpus &&
+           room->memory_mib >= (int64_t)spec->memory_mib * spec->gpus;
+}
+
+/* Keeps the first victims that make room for the job; false if all do not. */
+static bool keep_victims(const struct adl_moves_view *view, uint32_t slot, uint32_t bank, struct victims *victims)
+{
+    const struct adl_state *state = view->state;
+    struct adl_room room = adl_free_profile_room(view->profile, bank);
+    uint32_t v = 0;
+    for (; v < victims->count && !suffices(&room, &state->jobs[slot].spec); v++) {
+        const struct adl_job_spec *its = &state->jobs[victims->list[v].slot].spec;
+        room.gpus += victims->list[v].gpus;
+        room.cores += (int64_t)its->cpu_cores * victims->list[v].gpus;
+        room.memory_mib += (int64_t)its->memory_mib * victims->list[v].gpus;
+    }
+    victims->count = v;
+    return v > 0 && suffices(&room, &state->jobs[slot].spec);
+}
+
+/* Offers a bank: it is the best so far if the job gains there more than its victims lose, and they need most. */
+static void offer_bank(const struct adl_moves_view *view, uint32_t slot, const struct adl_place *place, uint32_t bank,
+                       struct capture *offer, struct capture *best)
+{
+    const uint32_t gpus = view->state->jobs[slot].spec.gpus;
+    const double run_us = offer->need_us / gpus, price = view->prices->of[view->state->cluster->banks[bank].type];
+    double cost_us = run_us * (1 + view->price_weight * price * gpus);
+    list_victims(view, bank, LEAST_RATIO * offer->need_us, &offer->victims);
+    if (!keep_victims(view, slot, bank, &offer->victims))
+        return;
+    offer->share = 0;
+    for (uint32_t v = 0; v < offer->victims.count; v++) {
+        const struct victim *victim = &offer->victims.list[v];
+        cost_us += run_us + (double)adl_stop_cost_us(view->state, victim->slot, view->switch_us);
+        offer->share += offer->need_us / victim->need_us;
+    }
+    if (cost_us > place->cost_us || offer->share >= best->share)
+        return;
+    *best = *offer;
+    best->bank = bank;
+}
+
+static void find_capture(struct adl_stops *stops, const struct adl_moves *moves, const struct adl_moves_view *view,
+                         uint32_t slot, const struct adl_place *place, struct capture *best)
+{
+    const struct adl_state *state = view->state;
+    const struct adl_job *job = &state->jobs[slot];
+    const double cost_us = adl_rest_cost_us(state, slot);
+    struct capture offer;
+    best->bank = ADL_NONE;
+    best->share = HUGE_VAL;
+    stops->search++;
+    for (uint32_t left = job->eligible; left; left &= left - 1) {
+        const uint32_t type = (uint32_t)__builtin_ctz(left);
+        const double factor = adl_rest_factor(view->corrections, state, slot, type, false);
+        uint32_t looked_at = 0;
+        offer.run_us = 1 + (int64_t)(place->rest_us * factor);
+        offer.need_us = cost_us * factor * job->spec.gpus;
+        for (uint32_t s = state->running[type].last; s != ADL_NONE && looked_at < LOOKED_AT;
+             s = state->nodes[s].previous, looked_at++) {
+            const uint32_t bank = state->cluster->gpu_bank[state->jobs[s].first_gpu];
+            if (stops->seen[bank] == stops->search || state->cluster->banks[bank].gpu_count < job->spec.gpus)
+                continue;
+            stops->seen[bank] = stops->search;
+            if (!adl_moves_hold_in(moves, state->cluster, state->cluster->banks[bank].node))
+                offer_bank(view, slot, place, bank, &offer, best);
+        }
+    }
+}
+
+static int stop_victims(const struct capture *capture, uint32_t slot, struct adl_plan *plan)
+{
+    for (uint32_t v = 0; v < capture->victims.count; v++) {
+        const struct victim *victim = &capture->victims.list[v];
+        if (adl_plan_preempt(plan, victim->slot))
+            return ADL_EREFUSED;
+        adl_plan_because(
+            plan, adl_reason_make(ADL_RULE_FOR_LESS_WORK, slot, victim->need_us * 1e-6, capture->need_us * 1e-6));
+    }
+    return 0;
+}
+
+int adl_stops_decide(struct adl_stops *stops, struct adl_moves *moves, const struct adl_moves_view *view,
+                     const uint32_t *waiting, uint32_t count, const struct adl_place *places, struct adl_plan *plan)
+{
+    const struct adl_state *state = view->state;
+    for (uint32_t i = 0; i < count && i < PREEMPTORS && moves->count < ADL_MOVES_MAX; i++) {
+        const uint32_t slot = waiting[i];
+        struct capture best;
+        find_capture(stops, moves, view, slot, &places[slot], &best);
+        if (best.bank == ADL_NONE)
+            continue;
+        moves->list[moves->count++] = (struct adl_move){
+            slot, state->cluster->banks[best.bank].type, {.run_us = best.run_us, .bank = best.bank}, true};
+        return stop_victims(&best, slot, plan) ? ADL_EREFUSED : 1;
+    }
+    return 0;
+}
