@@ -119,12 +119,14 @@ static void compare_tests(void)
 
 static const struct {
     const char *name;
-    bool progress, bars;
+    bool progress, versions, bars;
     uint32_t sources;
 } modes[] = {
-    {"progress, ends and clocks", true, true, 7},
-    {"as it is: clocks", false, true, 6},
-    {"progress alone", true, false, 1},
+    {"progress, clocks and versions", true, true, true, 7},
+    {"clocks and versions", false, true, true, 6},
+    {"progress and clocks", true, false, false, 7},
+    {"clocks", false, false, false, 6},
+    {"progress alone", true, false, false, 1},
 };
 
 static void print(const struct drift_figures *f, bool bars)
@@ -146,6 +148,8 @@ static void trial(const struct adl_scenario *scenario, uint64_t seed, int mode, 
     struct adl_scenario changed = *scenario;
     struct drift_figures one;
     changed.telemetry.progress = modes[mode].progress;
+    for (uint32_t i = 0; modes[mode].versions && i < changed.drift.update_count; i++)
+        snprintf(changed.drift.updates[i].version, sizeof changed.drift.updates[i].version, "%u", (unsigned)i + 1);
     const struct drift_trial it = {.scenario = &changed,
                                    .policy = adl_policy_find("easy"),
                                    .seed = seed,

@@ -1,5 +1,10 @@
 #include "engine/correction.h"
 
+#include <float.h>
+#include <math.h>
+
+#define STEP 0.01 /* least change of a type's believed speed, because all waiting jobs follow it */
+
 void adl_correction_set_gpu(const struct adl_correction *correction, uint32_t gpu, double speed)
 {
     if (correction->state->gpu_speed[gpu] != speed)
@@ -8,7 +13,7 @@ void adl_correction_set_gpu(const struct adl_correction *correction, uint32_t gp
 
 void adl_correction_set_type(const struct adl_correction *correction, uint32_t type, double speed)
 {
-    if (correction->state->type_speed[type] == speed)
+    if (fabs(speed / correction->state->type_speed[type] - 1) < (speed == 1 ? DBL_MIN : STEP))
         return;
     adl_state_set_type_speed(correction->state, type, speed);
     adl_belief_set_type_speed(correction->belief, type, speed);
@@ -26,7 +31,7 @@ void adl_correction_learn(const struct adl_correction *correction, const struct 
     const struct adl_state *state = correction->state;
     if (!correction->drift || !adl_drift_observe(correction->drift, event, state))
         return;
-    if (event->kind == ADL_EVENT_TELEMETRY)
+    if (event->kind == ADL_EVENT_TELEMETRY || event->kind == ADL_EVENT_VERSION)
         believe(correction, event->gpu);
     else
         for (uint32_t gpu = state->jobs[event->job].first_gpu; gpu != ADL_NONE;

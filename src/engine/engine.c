@@ -319,6 +319,8 @@ static int apply_gpu(struct adl_engine *engine, const struct adl_event *event, s
         adl_correction_learn(&engine->correction, event);
         engine->state->telemetry[event->gpu] = event->telemetry;
         engine->state->telemetry_us[event->gpu] = event->time_us;
+    } else if (event->kind == ADL_EVENT_VERSION) {
+        adl_correction_learn(&engine->correction, event);
     }
     return 0;
 }
@@ -377,6 +379,7 @@ static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_
     case ADL_EVENT_GPU_UP:
     case ADL_EVENT_TELEMETRY:
     case ADL_EVENT_METER:
+    case ADL_EVENT_VERSION:
         return apply_gpu(engine, event, err);
     default:
         return 0;
@@ -525,7 +528,7 @@ int adl_engine_advance(struct adl_engine *engine, struct adl_error *err)
             status = apply(engine, &event, err);
             if (status)
                 return status;
-            may_decide |= event.kind != ADL_EVENT_METER;
+            may_decide |= event.kind != ADL_EVENT_METER && event.kind != ADL_EVENT_VERSION;
         } while (event.more);
     }
     engine->instant_hash = adl_hash_start();

@@ -40,6 +40,7 @@ enum adl_report_kind {
     ADL_REPORT_GPU_UP,   /* gpu */
     ADL_REPORT_SAMPLE,   /* gpu, sample */
     ADL_REPORT_METER,    /* gpu, energy_j */
+    ADL_REPORT_VERSION,  /* gpu, version: when it is first known, and when it changed */
 };
 
 struct adl_report {
@@ -80,6 +81,7 @@ struct adl_report {
             double steps_per_s; /* of all its GPUs together */
             double steps_left;  /* 0 = the job does not say */
         };
+        char version[ADL_VERSION_SIZE];
     };
 };
 

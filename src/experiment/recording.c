@@ -170,6 +170,8 @@ void adl_recording_write_event(struct adl_text *text, const struct adl_event *ev
         adl_json_put_real(&json, "steps_per_s", event->steps_per_s);
         if (event->steps_left > 0)
             adl_json_put_real(&json, "steps_left", event->steps_left);
+    } else if (event->kind == ADL_EVENT_VERSION) {
+        adl_json_put_string(&json, "version", event->version);
     }
     adl_json_end(&json);
     adl_text_char(text, '\n');
@@ -434,6 +436,12 @@ static bool read_telemetry(const cJSON *json, struct adl_telemetry *ret)
     return true;
 }
 
+static bool read_version(const cJSON *json, char *ret)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "version"));
+    return text && (size_t)snprintf(ret, ADL_VERSION_SIZE, "%s", text) < ADL_VERSION_SIZE;
+}
+
 static bool read_body(struct adl_recording *r, const cJSON *json, struct adl_event *ret)
 {
     int64_t fault = 0;
@@ -456,6 +464,8 @@ static bool read_body(struct adl_recording *r, const cJSON *json, struct adl_eve
         return get_number(json, "steps_per_s", 0, DBL_MAX, &ret->steps_per_s) &&
                (!cJSON_GetObjectItemCaseSensitive(json, "steps_left") ||
                 get_number(json, "steps_left", 0, DBL_MAX, &ret->steps_left));
+    case ADL_EVENT_VERSION:
+        return read_version(json, ret->version);
     default:
         return true;
     }

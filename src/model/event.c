@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const char *const kind_names[ADL_EVENT_KIND_COUNT] = {"submit",    "finish", "evict",    "gpu_down", "gpu_up",
-                                                             "telemetry", "meter",  "progress", "wake"};
+                                                             "telemetry", "meter",  "progress", "wake",     "version"};
 static const char *const reading_names[ADL_READ_COUNT] = {"utilization", "bandwidth",  "temperature_c", "power_w",
                                                           "clock",       "sm_active",  "tensor_active", "dram_active",
                                                           "pcie_gbs",    "nvlink_gbs", "throttled"};

@@ -18,6 +18,7 @@ enum adl_event_kind {
     ADL_EVENT_METER,    /* a GPU's energy counter */
     ADL_EVENT_PROGRESS, /* a running job's speed since it was last reported */
     ADL_EVENT_WAKE,     /* the time that a plan's WAKE command asked for */
+    ADL_EVENT_VERSION,  /* the driver or libraries of a GPU: when they are first known, and when they changed */
     ADL_EVENT_KIND_COUNT,
 };
 
@@ -52,6 +53,8 @@ struct adl_telemetry {
     float value[ADL_READ_COUNT];
 };
 
+#define ADL_VERSION_SIZE 32
+
 /* Jobs are identified by slots: small numbers that the world assigns, unique among live jobs, and reuses after FINISH.
  * The core indexes its tables by them. */
 struct adl_event {
@@ -59,7 +62,7 @@ struct adl_event {
     uint8_t kind; /* enum adl_event_kind */
     bool more;    /* another event of the same instant follows: decide after the last one */
     uint32_t job; /* slot; SUBMIT FINISH EVICT PROGRESS */
-    uint32_t gpu; /* GPU_DOWN GPU_UP TELEMETRY METER */
+    uint32_t gpu; /* GPU_DOWN GPU_UP TELEMETRY METER VERSION */
     union {
         struct { /* SUBMIT */
             const struct adl_job_spec *spec;
@@ -83,6 +86,7 @@ struct adl_event {
                                  * neighbours on them nor how fast they are */
             double steps_left;  /* as the job says; 0 = it does not say */
         };
+        char version[ADL_VERSION_SIZE]; /* VERSION: "550.54.15"; texts that differ are different versions */
     };
 };
 

@@ -4,6 +4,7 @@
 #define ADLRO_MODEL_SCENARIO_H
 
 #include "model/cluster.h"
+#include "model/event.h"
 #include "model/job.h"
 
 #include <stdbool.h>
@@ -114,6 +115,7 @@ struct adl_drift_model {
         double time_s;
         uint32_t type; /* GPU type that the software update changes */
         double factor;
+        char version[ADL_VERSION_SIZE]; /* that GPUs report from then on; "" = they report none */
     } updates[ADL_UPDATES_MAX];
 };
 

@@ -230,7 +230,8 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 {
     (void)state;
     struct allox *self = policy;
-    if (event->kind == ADL_EVENT_TELEMETRY || event->kind == ADL_EVENT_METER || event->kind == ADL_EVENT_PROGRESS)
+    if (event->kind == ADL_EVENT_TELEMETRY || event->kind == ADL_EVENT_METER || event->kind == ADL_EVENT_PROGRESS ||
+        event->kind == ADL_EVENT_VERSION)
         return;
     self->stale = true;
     if (event->kind == ADL_EVENT_SUBMIT || event->kind == ADL_EVENT_FINISH || event->kind == ADL_EVENT_EVICT)

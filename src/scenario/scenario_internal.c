@@ -197,6 +197,8 @@ static const struct adl_yaml_field update_fields[] = {
     {"type", ADL_YAML_LINK, UPDATE(type), .required = true, .help = "GPU type of the cluster whose speed it changes"},
     {"factor", ADL_YAML_REAL, UPDATE(factor), .min = 0.01, .max = 100, .required = true,
      .help = "speed afterwards / before"},
+    {"version", ADL_YAML_TEXT, UPDATE(version), .otherwise = "not reported",
+     .help = "version that the GPUs report afterwards"},
 };
 static const struct adl_yaml_table update_table = {TABLE(update_fields, struct adl_form_update), .located = true};
 

@@ -85,6 +85,7 @@ struct adl_form_update {
     double time_s;
     struct adl_yaml_link type;
     double factor;
+    char version[ADL_VERSION_SIZE];
 };
 
 struct adl_form_cluster {

@@ -42,6 +42,7 @@ int adl_scenario_read_drift(struct adl_scenario_reader *reader)
         drift->updates[i].time_s = updates[i].time_s;
         drift->updates[i].type = type;
         drift->updates[i].factor = updates[i].factor;
+        memcpy(drift->updates[i].version, updates[i].version, sizeof drift->updates[i].version);
         drift->update_count = i + 1;
     }
     return 0;

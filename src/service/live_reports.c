@@ -384,6 +384,13 @@ static void apply_meter(struct adl_live *live, const struct adl_report *report)
     post(live, &event);
 }
 
+static void apply_version(struct adl_live *live, const struct adl_report *report)
+{
+    struct adl_event event = {.kind = ADL_EVENT_VERSION, .job = ADL_NONE, .gpu = report->gpu};
+    memcpy(event.version, report->version, sizeof event.version);
+    post(live, &event);
+}
+
 static void apply_progress(struct adl_live *live, const struct adl_report *report)
 {
     const struct adl_event event = {.kind = ADL_EVENT_PROGRESS,
@@ -514,6 +521,9 @@ void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
         break;
     case ADL_REPORT_METER:
         apply_meter(live, report);
+        break;
+    case ADL_REPORT_VERSION:
+        apply_version(live, report);
         break;
     case ADL_REPORT_PROGRESS:
         apply_progress(live, report);

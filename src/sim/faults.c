@@ -78,6 +78,19 @@ static int throttle(struct adl_world_sim *world, uint32_t gpu)
     return adl_sim_set_speeds_on(world, gpu);
 }
 
+/* The GPUs of a type that an update changes report their version, if the scenario names it: "0" before the first. */
+static int post_versions(struct adl_world_sim *world, uint32_t index, bool first)
+{
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    const uint32_t type = world->scenario->drift.updates[index].type;
+    for (uint32_t gpu = 0; world->scenario->drift.updates[index].version[0] && gpu < cluster->gpu_count; gpu++)
+        if (adl_gpu_type_of(cluster, gpu) == type &&
+            adl_sim_post(world, (struct pending_event){
+                                    .kind = ADL_EVENT_VERSION, .ref = gpu, .value = first ? -1.0 : (double)index}))
+            return ADL_ENOMEM;
+    return 0;
+}
+
 static int update(struct adl_world_sim *world, uint32_t index)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
@@ -86,7 +99,7 @@ static int update(struct adl_world_sim *world, uint32_t index)
     for (uint32_t gpu = 0; gpu < cluster->gpu_count; gpu++)
         if (adl_gpu_type_of(cluster, gpu) == type && adl_sim_set_speeds_on(world, gpu))
             return ADL_ENOMEM;
-    return 0;
+    return post_versions(world, index, false);
 }
 
 static int schedule_faults(struct adl_world_sim *world)
@@ -109,7 +122,8 @@ static int schedule_drift(struct adl_world_sim *world)
 {
     const struct adl_scenario *scenario = world->scenario;
     for (uint32_t i = 0; i < scenario->drift.update_count; i++)
-        if (adl_sim_schedule(world, adl_sim_us(scenario->drift.updates[i].time_s), SIM_EVENT_UPDATE, i, 0))
+        if (adl_sim_schedule(world, adl_sim_us(scenario->drift.updates[i].time_s), SIM_EVENT_UPDATE, i, 0) ||
+            post_versions(world, i, true))
             return ADL_ENOMEM;
     const int64_t half_us = adl_sim_us(scenario->drift.throttle_period_s / 2);
     for (uint32_t g = 0; world->drift.gpus && g < scenario->cluster.gpu_count; g++)

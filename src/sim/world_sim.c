@@ -290,6 +290,11 @@ static void take_posted(struct adl_world_sim *world, struct adl_event *ret)
     if (it->kind == ADL_EVENT_PROGRESS) {
         ret->steps_per_s = it->value;
         ret->steps_left = it->steps_left;
+    } else if (it->kind == ADL_EVENT_VERSION) {
+        const int update = (int)it->value; /* negative: before the first */
+        memcpy(ret->version,
+               update < 0 ? (char[ADL_VERSION_SIZE]){"0"} : world->scenario->drift.updates[update].version,
+               sizeof ret->version);
     } else if (it->kind == ADL_EVENT_EVICT) {
         ret->evict.remaining = it->value;
         ret->evict.fault = it->fault;

@@ -544,7 +544,22 @@ static void meters_gpus_and_wake_ups_read_back_exactly(void **state)
             assert_true(back.energy_j == event.energy_j);
         done_with(recording, file);
     }
-    assert_int_equal(ADL_EVENT_KIND_COUNT, 9); /* a new kind needs a round trip too */
+    assert_int_equal(ADL_EVENT_KIND_COUNT, 10); /* a new kind needs a round trip too */
+}
+
+static void versions_read_back_exactly(void **state)
+{
+    (void)state;
+    static const char *const versions[] = {"", "550.54.15", "\"6.7\"\\\t", "1234567890123456789012345678901"};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        struct adl_event event = {.time_us = 5, .kind = ADL_EVENT_VERSION, .gpu = 3}, back;
+        snprintf(event.version, sizeof event.version, "%s", versions[i]);
+        FILE *file;
+        struct adl_recording *recording = round_trip(&event, 1, &file, &back);
+        assert_int_equal(back.gpu, 3);
+        assert_string_equal(back.version, versions[i]);
+        done_with(recording, file);
+    }
 }
 
 int main(void)
@@ -569,6 +584,7 @@ int main(void)
         cmocka_unit_test(readings_read_back_exactly_and_gaps_as_gaps),
         cmocka_unit_test(progress_reads_back_exactly),
         cmocka_unit_test(meters_gpus_and_wake_ups_read_back_exactly),
+        cmocka_unit_test(versions_read_back_exactly),
     };
     return cmocka_run_group_tests(tests, record_for_damage, forget_damage);
 }

@@ -10,6 +10,7 @@
 #include "state/fit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NODES = 2, GPUS = 8, ALL = 7, HOUR = 30 }; /* GPUs of each type; samples an hour */
@@ -203,6 +204,78 @@ static void test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus(void **
     }
 }
 
+static void tell_version(struct lab *lab, uint32_t first, uint32_t end, const char *version)
+{
+    for (uint32_t g = first; g < end; g++) {
+        struct adl_event event = {.kind = ADL_EVENT_VERSION, .gpu = g};
+        snprintf(event.version, sizeof event.version, "%s", version);
+        tell(lab, event);
+    }
+}
+
+static void test_a_new_version_is_measured_within_10_samples_of_its_type(void **unused)
+{
+    (void)unused;
+    static const double steps[] = {0.85, 0.9, 1.1, 1.3};
+    for (int i = 0; i < 4; i++) {
+        struct lab lab;
+        lab_create(&lab, false);
+        tell_version(&lab, GPUS, 2 * GPUS, "535.1");
+        run(&lab, 10 * HOUR);
+        for (uint32_t g = GPUS; g < 2 * GPUS; g++)
+            lab.speed[g] = steps[i];
+        tell_version(&lab, GPUS, 2 * GPUS, "550.54");
+        run(&lab, 1); /* 8 measurements */
+        assert_near(log(adl_drift_type_factor(lab.drift, 1)), log(steps[i]), lab.noise);
+        run(&lab, 5 * HOUR);
+        assert_int_equal(flagged(&lab), 0);
+        assert_true(adl_drift_type_factor(lab.drift, 0) == 1);
+        lab_clear(&lab);
+    }
+}
+
+static void test_gpus_that_still_have_the_version_before_keep_their_speed(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, false);
+    tell_version(&lab, 0, 2 * GPUS, "a");
+    run(&lab, 10 * HOUR);
+    for (uint32_t g = 0; g < GPUS / 2; g++)
+        lab.speed[g] = 1.25;
+    tell_version(&lab, 0, GPUS / 2, "b");
+    run(&lab, HOUR);
+    assert_near(adl_drift_type_factor(lab.drift, 0), 1.25, 0.04);
+    assert_near(adl_drift_gpu_factor(lab.drift, GPUS - 1), 0.8, 0.03);
+    assert_true(adl_drift_gpu_factor(lab.drift, 0) == 1);
+    for (uint32_t g = GPUS / 2; g < GPUS; g++)
+        lab.speed[g] = 1.25;
+    tell_version(&lab, GPUS / 2, GPUS, "b");
+    run(&lab, 5 * HOUR);
+    assert_near(adl_drift_type_factor(lab.drift, 0), 1.25, 0.04);
+    assert_true(adl_drift_gpu_factor(lab.drift, GPUS - 1) == 1);
+    assert_int_equal(flagged(&lab), 0);
+    lab_clear(&lab);
+}
+
+static void test_a_new_version_that_changes_no_speed_changes_no_factor(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, true);
+    for (int i = 0; i < 8; i++) {
+        char version[8];
+        snprintf(version, sizeof version, "%d", i);
+        tell_version(&lab, 0, 2 * GPUS, version);
+        run(&lab, 3 * HOUR);
+        for (uint32_t t = 0; t < 3; t++)
+            assert_true(adl_drift_type_factor(lab.drift, t) == 1);
+    }
+    assert_int_equal(flagged(&lab), 0);
+    lab_clear(&lab);
+}
+
+/* After an update as at any time. */
 static void test_what_one_user_reports_changes_no_factor(void **unused)
 {
     (void)unused;
@@ -211,6 +284,9 @@ static void test_what_one_user_reports_changes_no_factor(void **unused)
     run(&lab, 10 * HOUR);
     lab.liar = 2;
     run(&lab, 30 * HOUR);
+    tell_version(&lab, 0, 2 * GPUS, "a");
+    tell_version(&lab, 0, 2 * GPUS, "b");
+    run(&lab, 5 * HOUR);
     for (uint32_t g = 0; g < lab.cluster.gpu_count; g++) {
         assert_false(about(&lab, g).confirmed);
         assert_true(adl_drift_gpu_factor(lab.drift, g) == 1);
@@ -491,6 +567,9 @@ int main(void)
         cmocka_unit_test(test_slow_wear_is_found_before_it_costs_a_tenth),
         cmocka_unit_test(test_a_gpu_that_is_hot_half_of_the_time_throttles_and_is_not_worn),
         cmocka_unit_test(test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus),
+        cmocka_unit_test(test_a_new_version_is_measured_within_10_samples_of_its_type),
+        cmocka_unit_test(test_gpus_that_still_have_the_version_before_keep_their_speed),
+        cmocka_unit_test(test_a_new_version_that_changes_no_speed_changes_no_factor),
         cmocka_unit_test(test_what_one_user_reports_changes_no_factor),
         cmocka_unit_test(test_two_jobs_of_the_only_user_confirm_but_are_not_impartial),
         cmocka_unit_test(test_the_only_gpu_of_a_type_is_not_told_apart_from_its_type),

@@ -176,6 +176,26 @@ static void an_interval_with_a_software_update_is_not_reported(void **state)
     release(&kept, &s);
 }
 
+static void an_update_reports_its_version_if_the_scenario_names_it(void **state)
+{
+    (void)state;
+    struct adl_scenario s = reporting(1, 2);
+    s.drift.update_count = 1;
+    s.drift.updates[0].time_s = 25;
+    s.drift.updates[0].factor = 0.5;
+    const struct script_row rows[] = {{0, SCRIPT_START, 1, 1, {0}}};
+    struct kept_run kept = run_script(&s, 1, ROWS(rows));
+    assert_int_equal(count_events(&kept, ADL_EVENT_VERSION), 0);
+    free(kept.events);
+    strcpy(s.drift.updates[0].version, "550.54");
+    kept = run_script(&s, 1, ROWS(rows));
+    assert_int_equal(count_events(&kept, ADL_EVENT_VERSION), 4);
+    assert_string_equal(find_event(&kept, ADL_EVENT_VERSION, 0, 1)->event.version, "0");
+    const struct kept_event *last = find_event(&kept, ADL_EVENT_VERSION, 0, 3);
+    assert_string_equal(last->event.version, "550.54");
+    release(&kept, &s);
+}
+
 static void a_gang_reports_once_and_for_all_its_gpus(void **state)
 {
     (void)state;
@@ -319,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_neighbour_that_came_and_went_between_two_reports_spoils_one),
         cmocka_unit_test(beside_a_checkpoint_that_is_read_or_written_nothing_is_reported),
         cmocka_unit_test(an_interval_with_a_software_update_is_not_reported),
+        cmocka_unit_test(an_update_reports_its_version_if_the_scenario_names_it),
         cmocka_unit_test(a_gang_reports_once_and_for_all_its_gpus),
         cmocka_unit_test(reports_carry_the_noise_of_telemetry_and_do_not_move_its_readings),
         cmocka_unit_test(progress_that_cannot_be_is_refused_before_a_policy_sees_it),

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct twin {
     const struct adl_inventory *inventory;
@@ -181,6 +182,10 @@ static bool report_event(struct twin *twin, const struct adl_event *event, struc
     case ADL_EVENT_METER:
         ret->kind = ADL_REPORT_METER;
         ret->energy_j = event->energy_j;
+        return true;
+    case ADL_EVENT_VERSION:
+        ret->kind = ADL_REPORT_VERSION;
+        memcpy(ret->version, event->version, sizeof ret->version);
         return true;
     default:
         return false;

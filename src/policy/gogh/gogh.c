@@ -131,8 +131,8 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
     self->failed |= adl_cost_model_observe(self->cost_model, event, state) != 0;
     if (event->kind == ADL_EVENT_WAKE)
         self->wake_us = 0;
-    self->stale |=
-        event->kind != ADL_EVENT_TELEMETRY && event->kind != ADL_EVENT_METER && event->kind != ADL_EVENT_PROGRESS;
+    self->stale |= event->kind != ADL_EVENT_TELEMETRY && event->kind != ADL_EVENT_METER &&
+                   event->kind != ADL_EVENT_PROGRESS && event->kind != ADL_EVENT_VERSION;
 }
 
 static void inherit(void *policy, void *from)

@@ -74,7 +74,7 @@ static void test(struct codec *codec, struct adl_drift_test *it)
     moment(codec, &it->since_us);
 }
 
-_Static_assert(sizeof(struct adl_drift_track) == 304, "a field of a track was added: list it below");
+_Static_assert(sizeof(struct adl_drift_track) == 360, "a field of a track was added: list it below");
 static void track(struct codec *codec, struct adl_drift_track *it)
 {
     uint32_t direction = (uint32_t)(it->direction + 1);
@@ -82,6 +82,8 @@ static void track(struct codec *codec, struct adl_drift_track *it)
     real_in(codec, &it->variance, 0, REAL_MAX);
     real(codec, &it->average);
     real(codec, &it->low);
+    real(codec, &it->before);
+    moment(codec, &it->jumped_us);
     number(codec, &it->samples);
     number(codec, &it->jumped_at);
     test(codec, &it->below);
@@ -103,6 +105,9 @@ static void track(struct codec *codec, struct adl_drift_track *it)
     real(codec, &it->last);
     key(codec, &it->last_job);
     key(codec, &it->last_key);
+    for (int i = 0; i < ADL_DRIFT_FRESH; i++)
+        real(codec, &it->fresh[i]);
+    number(codec, &it->fresh_count);
     real(codec, &it->own);
     number(codec, &it->own_samples);
     number(codec, &it->job_samples);
@@ -111,35 +116,35 @@ static void track(struct codec *codec, struct adl_drift_track *it)
     it->direction = (int8_t)((int)(direction % 3) - 1);
 }
 
-_Static_assert(sizeof(struct adl_drift_type_track) == 296, "a field of a type's track was added: list it below");
+_Static_assert(sizeof(struct adl_drift_moved) == 48, "a field of a moved sample was added: list it below");
+static void moved(struct codec *codec, struct adl_drift_moved *it)
+{
+    real(codec, &it->x);
+    real_in(codec, &it->variance, 0, REAL_MAX);
+    real(codec, &it->sure);
+    key(codec, &it->witness);
+    moment(codec, &it->time_us);
+    number(codec, &it->gpu);
+}
+
+_Static_assert(sizeof(struct adl_drift_type_track) == 832, "a field of a type's track was added: list it below");
 static void type_track(struct codec *codec, struct adl_drift_type_track *it)
 {
     real_in(codec, &it->change, -10, 10);
     real_in(codec, &it->variance, 0, REAL_MAX);
     real_in(codec, &it->step, -10, 10);
-    test(codec, &it->fall);
-    test(codec, &it->rise);
-    for (int side = 0; side < 2; side++) {
-        number(codec, &it->excursion[side]);
-        key(codec, &it->witness[side]);
-        flag(codec, &it->witnesses[side]);
-        number(codec, &it->jobs[side]);
-        for (int i = 0; i < ADL_DRIFT_RECENT; i++)
-            real(codec, &it->moved[side][i]);
-        number(codec, &it->moved_count[side]);
-    }
+    real_in(codec, &it->before, -10, 10);
+    flag(codec, &it->announced);
+    flag(codec, &it->clear);
+    number(codec, &it->count);
+    const uint32_t kept = it->count < ADL_DRIFT_RECENT ? it->count : ADL_DRIFT_RECENT;
+    for (uint32_t i = 0; i < kept; i++)
+        moved(codec, &it->recent[i]);
     moment(codec, &it->since_us);
     number(codec, &it->changes);
     number(codec, &it->speeds);
-}
-
-_Static_assert(sizeof(struct adl_drift_added) == 24, "a field of what a GPU added was added: list it below");
-static void added(struct codec *codec, struct adl_drift_added *it)
-{
-    for (int side = 0; side < 2; side++) {
-        number(codec, &it->excursion[side]);
-        real(codec, &it->evidence[side]);
-    }
+    if (codec->from)
+        codec->from->failed |= it->announced && it->count >= ADL_DRIFT_MEASURED;
 }
 
 _Static_assert(sizeof(struct adl_drift_cell) == 40, "a field of a cell was added: list it below");
@@ -155,10 +160,10 @@ static void cell(struct codec *codec, struct adl_drift_cell *it)
 /* All that is of one GPU. */
 static void gpu_fields(struct codec *codec, struct adl_drift *drift, uint32_t gpu)
 {
-    for (int c = 0; c < ADL_DRIFT_CHANNELS; c++) {
+    for (int c = 0; c < ADL_DRIFT_CHANNELS; c++)
         track(codec, &drift->tracks[c][gpu]);
-        added(codec, &drift->added[c][gpu]);
-    }
+    key(codec, &drift->versions[gpu]);
+    flag(codec, &drift->behind[gpu]);
     moment(codec, &drift->shared_us[gpu]);
     number(codec, &drift->losses[gpu].jobs);
     real_in(codec, &drift->losses[gpu].lost_s, 0, REAL_MAX);
@@ -170,9 +175,11 @@ static void common_fields(struct codec *codec, struct adl_drift *drift)
         real_in(codec, &drift->noise[s], 1e-6, 10);
     number(codec, &drift->first_user);
     flag(codec, &drift->users);
-    for (uint32_t t = 0; t < drift->cluster->type_count; t++)
+    for (uint32_t t = 0; t < drift->cluster->type_count; t++) {
+        key(codec, &drift->newest[t]);
         for (int c = 0; c < ADL_DRIFT_CHANNELS; c++)
             type_track(codec, &drift->types[c][t]);
+    }
 }
 
 /* ---- writing ---- */
@@ -220,6 +227,9 @@ static void forget_users(struct adl_drift *drift)
     for (uint32_t g = 0; g < drift->cluster->gpu_count; g++)
         for (int c = 0; c < ADL_DRIFT_CHANNELS; c++)
             drift->tracks[c][g].witness = (struct adl_drift_witness){0};
+    for (uint32_t t = 0; t < drift->cluster->type_count; t++)
+        for (uint32_t i = 0; i < ADL_DRIFT_RECENT; i++)
+            drift->types[ADL_DRIFT_SPEEDS][t].recent[i].witness = 0;
     drift->first_user = 0;
 }
 

@@ -19,10 +19,12 @@ void adl_drift_reset(struct adl_drift *drift)
     const uint32_t gpus = drift->cluster->gpu_count;
     memset(drift->shared_us, 0, gpus * sizeof *drift->shared_us);
     memset(drift->losses, 0, gpus * sizeof *drift->losses);
+    memset(drift->versions, 0, gpus * sizeof *drift->versions);
+    memset(drift->behind, 0, gpus * sizeof *drift->behind);
+    memset(drift->newest, 0, sizeof drift->newest);
     memset(drift->types, 0, sizeof drift->types);
     for (int c = 0; c < ADL_DRIFT_CHANNELS; c++) {
         adl_drift_cells_reset(&drift->cells[c]);
-        memset(drift->added[c], 0, gpus * sizeof *drift->added[c]);
         for (uint32_t g = 0; g < gpus; g++)
             adl_drift_track_begin(&drift->tracks[c][g]);
     }
@@ -41,11 +43,12 @@ int adl_drift_create(const struct adl_cluster *cluster, uint32_t sources, struct
     drift->sources = sources;
     drift->shared_us = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->shared_us);
     drift->losses = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->losses);
-    bool whole = drift->shared_us && drift->losses;
+    drift->versions = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->versions);
+    drift->behind = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->behind);
+    bool whole = drift->shared_us && drift->losses && drift->versions && drift->behind;
     for (int c = 0; c < ADL_DRIFT_CHANNELS; c++) {
         drift->tracks[c] = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->tracks[c]);
-        drift->added[c] = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->added[c]);
-        whole = whole && drift->tracks[c] && drift->added[c] && adl_drift_cells_create(&drift->cells[c]) == 0;
+        whole = whole && drift->tracks[c] && adl_drift_cells_create(&drift->cells[c]) == 0;
     }
     if (!whole) {
         adl_drift_destroy(drift);
@@ -63,10 +66,11 @@ void adl_drift_destroy(struct adl_drift *drift)
     for (int c = 0; c < ADL_DRIFT_CHANNELS; c++) {
         adl_drift_cells_clear(&drift->cells[c]);
         free(drift->tracks[c]);
-        free(drift->added[c]);
     }
     free(drift->shared_us);
     free(drift->losses);
+    free(drift->versions);
+    free(drift->behind);
     free(drift);
 }
 
@@ -86,10 +90,11 @@ void adl_drift_copy(struct adl_drift *to, const struct adl_drift *from)
         to->cells[c] = own.cells[c];
         adl_drift_cells_copy(&to->cells[c], &from->cells[c]);
         ADL_COPY_ARRAY(to, own, from, tracks[c], gpus);
-        ADL_COPY_ARRAY(to, own, from, added[c], gpus);
     }
     ADL_COPY_ARRAY(to, own, from, shared_us, gpus);
     ADL_COPY_ARRAY(to, own, from, losses, gpus);
+    ADL_COPY_ARRAY(to, own, from, versions, gpus);
+    ADL_COPY_ARRAY(to, own, from, behind, gpus);
 }
 
 /* ---- events ---- */
@@ -207,6 +212,7 @@ static bool take_clock(struct adl_drift *drift, const struct adl_event *event, c
     const struct adl_drift_sample sample = {.state = state,
                                             .time_us = event->time_us,
                                             .key = key_of(state, use->job[0], use->job[1]),
+                                            .all = adl_hash_u64(adl_hash_start(), job->type) | 1,
                                             .job = job->spec.id * drift->cluster->gpu_count + event->gpu,
                                             .value = adl_log((double)telemetry->value[ADL_READ_CLOCK]),
                                             .slot = use->job[0],
@@ -237,12 +243,20 @@ static void count_loss(struct adl_drift *drift, const struct adl_event *event, c
     drift->losses[slowest].lost_s += (1 - found.factor) * (double)(event->time_us - from_us) * 1e-6 * job->spec.gpus;
 }
 
+static uint64_t version_of(const struct adl_event *event)
+{
+    const size_t size = strnlen(event->version, sizeof event->version);
+    return size ? adl_hash_bytes(adl_hash_start(), event->version, size) | 1 : 0;
+}
+
 bool adl_drift_observe(struct adl_drift *drift, const struct adl_event *event, const struct adl_state *state)
 {
     if (event->kind == ADL_EVENT_PROGRESS)
         return take_speed(drift, state, event->job, event->time_us, ADL_DRIFT_PROGRESS, event->steps_per_s);
     if (event->kind == ADL_EVENT_TELEMETRY)
         return take_clock(drift, event, state);
+    if (event->kind == ADL_EVENT_VERSION)
+        return adl_drift_take_version(drift, event->gpu, version_of(event), event->time_us);
     if ((event->kind != ADL_EVENT_FINISH && event->kind != ADL_EVENT_EVICT) ||
         state->jobs[event->job].phase < ADL_PHASE_RUNNING)
         return false;
@@ -269,14 +283,6 @@ static double level_of(const struct adl_drift_track *track)
     return fmin(adl_drift_track_throttled(track) ? track->average : adl_exp(track->deviation), 1);
 }
 
-/* A low clock is believed until enough speeds say that jobs do not suffer. */
-double adl_drift_gpu_factor(const struct adl_drift *drift, uint32_t gpu)
-{
-    const struct adl_drift_track *track = decisive(drift, gpu);
-    const bool clock = track == &drift->tracks[ADL_DRIFT_CLOCKS][gpu];
-    return !track || !track->certain || (clock && track->speeds >= ENOUGH) ? 1 : level_of(track);
-}
-
 static const struct adl_drift_type_track *decisive_type(const struct adl_drift *drift, uint32_t type)
 {
     const struct adl_drift_type_track *speed = &drift->types[ADL_DRIFT_SPEEDS][type],
@@ -284,10 +290,26 @@ static const struct adl_drift_type_track *decisive_type(const struct adl_drift *
     return speed->changes > 0 || clock->speeds >= ENOUGH ? speed : clock;
 }
 
+/* Speed of GPUs of a type that still have the version before, relative to the others. */
+static double behind_of(const struct adl_drift *drift, uint32_t type)
+{
+    const struct adl_drift_type_track *it = decisive_type(drift, type);
+    return it->clear ? adl_exp(it->before - it->change) : 1;
+}
+
+/* A low clock is believed until enough speeds say that jobs do not suffer. */
+double adl_drift_gpu_factor(const struct adl_drift *drift, uint32_t gpu)
+{
+    const struct adl_drift_track *track = decisive(drift, gpu);
+    const bool clock = track == &drift->tracks[ADL_DRIFT_CLOCKS][gpu];
+    const double own = !track || !track->certain || (clock && track->speeds >= ENOUGH) ? 1 : level_of(track);
+    return drift->behind[gpu] ? own * behind_of(drift, adl_gpu_type_of(drift->cluster, gpu)) : own;
+}
+
 double adl_drift_type_factor(const struct adl_drift *drift, uint32_t type)
 {
     const struct adl_drift_type_track *it = decisive_type(drift, type);
-    return it->changes > 0 ? adl_exp(it->change) : 1;
+    return it->changes > 0 ? adl_exp(it->announced && !it->clear ? it->before : it->change) : 1;
 }
 
 void adl_drift_gpu(const struct adl_drift *drift, uint32_t gpu, struct adl_gpu_drift *ret)

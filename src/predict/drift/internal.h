@@ -8,29 +8,31 @@
 
 enum adl_drift_channel { ADL_DRIFT_SPEEDS, ADL_DRIFT_CLOCKS, ADL_DRIFT_CHANNELS };
 
-#define ADL_DRIFT_RECENT  8                         /* samples from which the size of a change is estimated */
-#define ADL_DRIFT_WITNESS (ADL_DRIFT_THRESHOLD / 4) /* evidence of the clock that confirms what jobs say */
+#define ADL_DRIFT_RECENT   16                        /* samples in which a change of a type is looked for */
+#define ADL_DRIFT_MEASURED 16                        /* samples from which an announced change is measured */
+#define ADL_DRIFT_WITNESS  (ADL_DRIFT_THRESHOLD / 4) /* evidence of the clock that confirms what jobs say */
+
+/* What a sample of a type showed against what its job showed before. */
+struct adl_drift_moved {
+    double x, variance;
+    double sure; /* the part of x that is beyond doubt, if the job was not seen before; else x */
+    uint64_t witness;
+    int64_t time_us;
+    uint32_t gpu;
+};
 
 struct adl_drift_type_track {
     double change; /* of the logarithm, since the type was first seen */
     double variance;
-    double step; /* of the last change */
-    struct adl_drift_test fall, rise;
-    uint32_t excursion[2];             /* number of times that fall and rise began at 0 */
-    uint64_t witness[2];               /* the first in this one; 0 = none */
-    bool witnesses[2];                 /* there was another */
-    uint32_t jobs[2];                  /* that ran on the type when it began */
-    double moved[2][ADL_DRIFT_RECENT]; /* the last samples that spoke for it */
-    uint32_t moved_count[2];
+    double step;                                     /* of the last change */
+    double before;                                   /* change with the version before */
+    bool announced;                                  /* by a new version, and being measured ... */
+    bool clear;                                      /* ... and it is beyond the noise */
+    struct adl_drift_moved recent[ADL_DRIFT_RECENT]; /* the last samples, since the last change */
+    uint32_t count;                                  /* of them so far */
     int64_t since_us;
     uint32_t changes;
     uint32_t speeds; /* of a clock: samples of speeds on the type since then */
-};
-
-/* What a GPU has added to the present excursions of its type's tests. */
-struct adl_drift_added {
-    uint32_t excursion[2];
-    double evidence[2];
 };
 
 struct adl_drift_loss {
@@ -43,11 +45,13 @@ struct adl_drift {
     uint32_t sources;
     struct adl_drift_cells cells[ADL_DRIFT_CHANNELS];
     struct adl_drift_track *tracks[ADL_DRIFT_CHANNELS]; /* [gpu] */
-    struct adl_drift_added *added[ADL_DRIFT_CHANNELS];
     struct adl_drift_type_track types[ADL_DRIFT_CHANNELS][ADL_TYPES_MAX];
     double noise[ADL_DRIFT_SOURCES]; /* standard deviation of a sample */
     int64_t *shared_us;              /* [gpu] when a job last left it that was not alone */
     struct adl_drift_loss *losses;   /* [gpu] */
+    uint64_t *versions;              /* [gpu] hash of its driver's and libraries' version; 0 = not known */
+    bool *behind;                    /* [gpu] others of its type have a newer version */
+    uint64_t newest[ADL_TYPES_MAX];  /* version of the type that was seen first on a GPU last; 0 = none changed */
     uint32_t first_user;             /* that was seen, + 1 */
     bool users;                      /* there are several */
 };
@@ -57,6 +61,7 @@ struct adl_drift_sample {
     const struct adl_state *state;
     int64_t time_us;
     uint64_t key, job, witness;
+    uint64_t all; /* of a clock: key of all kinds of jobs on the type, until enough of this kind were seen */
     double value; /* logarithm */
     uint32_t slot, gpu, type;
     uint8_t channel, source;
@@ -82,5 +87,27 @@ static inline uint32_t adl_drift_next_gpu(const struct adl_drift_sample *sample,
 }
 
 void adl_drift_take(struct adl_drift *drift, const struct adl_drift_sample *sample);
+
+bool adl_drift_throttles(const struct adl_drift *drift, uint32_t gpu); /* it fell and rose of late */
+bool adl_drift_any_throttles(const struct adl_drift *drift, const struct adl_drift_sample *sample);
+
+/* The change of a GPU's type, for the version that the GPU has. */
+static inline double adl_drift_level(const struct adl_drift *drift, int channel, uint32_t gpu)
+{
+    const struct adl_drift_type_track *type = &drift->types[channel][adl_gpu_type_of(drift->cluster, gpu)];
+    return drift->behind[gpu] ? type->before : type->change;
+}
+
+/* True if the type has changed with this sample, which then says nothing about its GPU. */
+bool adl_drift_type_test(struct adl_drift *drift, const struct adl_drift_sample *sample,
+                         const struct adl_drift_moved *moved, bool well);
+/* After a change that was found samples say how large it was. */
+void adl_drift_type_follow(struct adl_drift_type_track *type, double innovation, double noise);
+/* After a change that was announced they do, too, and whether there was one. */
+void adl_drift_type_measure(struct adl_drift *drift, const struct adl_drift_sample *sample,
+                            const struct adl_drift_moved *moved);
+
+/* A GPU has a version. True if that is a change. */
+bool adl_drift_take_version(struct adl_drift *drift, uint32_t gpu, uint64_t version, int64_t time_us);
 
 #endif

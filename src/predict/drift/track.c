@@ -37,8 +37,16 @@ void adl_drift_track_begin(struct adl_drift_track *track)
     *track = (struct adl_drift_track){.variance = PRIOR, .average = 1};
 }
 
-void adl_drift_track_forgive(struct adl_drift_track *track)
+void adl_drift_track_forgive(struct adl_drift_track *track, int64_t since_us)
 {
+    track->fresh_count = 0;
+    if (track->jumped_at > 0 && track->jumped_us >= since_us) {
+        track->deviation = track->before;
+        track->jumped_at = 0;
+        track->own_samples = 0;
+        if (track->slow && track->since_us >= since_us)
+            track->slow = false;
+    }
     track->fall = track->rise = (struct adl_drift_test){0};
     track->back = (struct adl_drift_test){0};
     if (!track->slow)
@@ -131,6 +139,8 @@ static void jump(struct adl_drift_track *track, const struct adl_drift_test *tes
     track->deviation = fmax(fmin(before + direction * size, HIGHEST), LOWEST);
     track->variance = reading->noise / test->agree;
     track->jumped_at = track->samples;
+    track->jumped_us = since_us;
+    track->before = before;
     if (direction < 0)
         track->low = track->deviation;
     track->fall = track->rise = (struct adl_drift_test){0};

@@ -14,6 +14,8 @@
     14.5 /* alarms are at least 2 million samples apart: 2,700 GPU-days of one in two minutes                          \
           */
 
+#define ADL_DRIFT_FRESH 4 /* samples of a job that it is not compared with yet */
+
 struct adl_drift_test {
     double sum;
     double moved;     /* sum of the deviations since since_us that speak for it */
@@ -38,8 +40,10 @@ struct adl_drift_witness {
 struct adl_drift_track {
     double deviation; /* of the logarithm, below or near 0; follows slowly, and at once after a jump */
     double variance;
-    double average;                    /* speed relative to the type, over many samples */
-    double low;                        /* the deviation after the last fall */
+    double average; /* speed relative to the type, over many samples */
+    double low;     /* the deviation after the last fall */
+    double before;  /* the deviation before the last jump, which began: */
+    int64_t jumped_us;
     uint32_t samples, jumped_at;       /* so far; at the last jump */
     struct adl_drift_test below, back; /* slow at all; no longer slow */
     struct adl_drift_test fall, rise;  /* jumps of the deviation */
@@ -55,8 +59,10 @@ struct adl_drift_track {
     int64_t first_fall_us;
     double last; /* the last sample, and of which job */
     uint64_t last_job;
-    uint64_t last_key;    /* of what was expected of it: beside another job, another */
-    double own;           /* mean of that job's samples, without changes of the type */
+    uint64_t last_key;             /* of what was expected of it: beside another job, another */
+    double fresh[ADL_DRIFT_FRESH]; /* that job's last samples, without changes of the type ... */
+    uint32_t fresh_count;
+    double own;           /* ... and the mean of those before, in which a change does not show yet */
     uint32_t own_samples; /* in it */
     uint32_t job_samples; /* of that job */
 };
@@ -83,8 +89,8 @@ void adl_drift_track_accuse(struct adl_drift_track *track, const struct adl_drif
 /* Follows the sample; true if it jumped. */
 bool adl_drift_track_follow(struct adl_drift_track *track, const struct adl_drift_reading *reading);
 
-/* Its type has changed: what was taken for a change of the GPU was none. */
-void adl_drift_track_forgive(struct adl_drift_track *track);
+/* Its type has changed since then: what was taken for a change of the GPU was none. */
+void adl_drift_track_forgive(struct adl_drift_track *track, int64_t since_us);
 
 /* It fell and rose of late: it probably will again. */
 bool adl_drift_track_turns(const struct adl_drift_track *track);
