@@ -164,12 +164,15 @@ static void detect(const struct adl_scenario *wear, uint64_t first)
     struct adl_scenario still = *wear;
     still.drift = (struct adl_drift_model){.wear_floor = 1, .throttle_factor = 1, .throttle_period_s = 3600};
     for (int mode = 0; mode < (int)(sizeof modes / sizeof *modes); mode++) {
-        struct drift_figures worn = {0}, drawn = {0}, none = {0};
+        struct drift_figures worn = {0}, drawn = {0}, generated = {0}, none = {0};
         for (uint64_t s = 0; s < SEEDS; s++)
             trial(wear, first + s, mode, &worn);
         for (uint64_t s = 0; s < RANDOM; s++) {
             struct adl_scenario scenario = drift_trial_scenario(first + s);
             trial(&scenario, first + s, mode, &drawn);
+            adl_scenario_clear(&scenario);
+            scenario = drift_trial_generated(first + s);
+            trial(&scenario, first + s, mode, &generated);
             adl_scenario_clear(&scenario);
         }
         for (uint64_t s = 0; s < STILL_SEEDS; s++)
@@ -179,6 +182,9 @@ static void detect(const struct adl_scenario *wear, uint64_t first)
         print(&worn, modes[mode].bars);
         printf("%s: %d random wear scenarios from seed %llu\n", modes[mode].name, RANDOM, (unsigned long long)first);
         print(&drawn, modes[mode].bars);
+        printf("%s: %d of the generator's small worn scenarios from seed %llu\n", modes[mode].name, RANDOM,
+               (unsigned long long)first);
+        print(&generated, modes[mode].bars);
         printf("%s: wear64 without drift: %u false alarms in %.0f GPU-days (bar 1 in 1,000) %s\n", modes[mode].name,
                none.alarms, none.gpu_days, judge(none.alarms * 1000 <= none.gpu_days));
     }

@@ -7,6 +7,7 @@
 struct options {
     int64_t seed;
     int size;
+    bool wear;
     const char *out;
 };
 
@@ -15,6 +16,7 @@ static const struct adl_option table[] = {
      "equal seeds give equal scenarios; below 700000 for training, from there for validation, from 800000 for tests"},
     {"size", 0, ADL_OPTION_NAME, offsetof(struct options, size), 0, 0, adl_generator_size_names, "SIZE",
      "8 to 64, 64 to 512 or 512 to 2048 GPUs; any: the seed chooses"},
+    ADL_ROW_FLAG(struct options, wear, "wear", 0, "with GPUs that wear and throttle, updates, and telemetry"),
     ADL_ROW_TEXT(struct options, out, "out", 'o', "FILE", "write it there instead of to standard output"),
 };
 
@@ -45,7 +47,7 @@ static int run(int argc, char **argv)
         status = adl_fail(&err, ADL_EINVAL, "there is no '%.40s'; the one thing it does is `adlro scenario random`",
                           operands.items[0]);
     if (status == 0)
-        status = adl_scenario_generate((uint64_t)o.seed, o.size, &text, &err);
+        status = adl_scenario_generate((uint64_t)o.seed, o.size, o.wear, &text, &err);
     if (status == 0)
         status = adl_output_write(o.out, &text, &err);
     adl_text_clear(&text);

@@ -147,7 +147,7 @@ static int set_up_random(const struct adl_arena_request *request, const struct a
 {
     const struct adl_scenario_source source = shipped_source(setup);
     struct adl_text text = {0};
-    int status = adl_scenario_generate(request->first_seed + entry->number, entry->size, &text, err);
+    int status = adl_scenario_generate(request->first_seed + entry->number, entry->size, false, &text, err);
     if (status == 0) {
         setup->hash = adl_hash_bytes(setup->hash, text.data, text.size);
         status = adl_scenario_parse("random.yaml", text.data, text.size, &source, &setup->scenario, err);

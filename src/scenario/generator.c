@@ -387,7 +387,14 @@ static int find_rate(struct adl_drawn *drawn, struct adl_error *err)
     return status;
 }
 
-int adl_scenario_generate(uint64_t seed, int size, struct adl_text *text, struct adl_error *err)
+/* The draws stay those of the seed; only what it leaves out is there. */
+static void wear(struct adl_drawn *out)
+{
+    out->drift = out->telemetry = true;
+    out->kill_at_limit = false;
+}
+
+int adl_scenario_generate(uint64_t seed, int size, bool worn, struct adl_text *text, struct adl_error *err)
 {
     const struct adl_shipped_file *file = adl_shipped_at(CATALOGUE);
     struct adl_catalogue catalogue = {0};
@@ -400,6 +407,8 @@ int adl_scenario_generate(uint64_t seed, int size, struct adl_text *text, struct
         return status;
     adl_rng_seed(&draw.rng, seed, "generated scenario");
     draw_all(&draw, size);
+    if (worn)
+        wear(&drawn);
     status = find_rate(&drawn, err);
     if (status == 0) {
         adl_drawn_write(&drawn, text);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* GPUs: 8 to 64, 64 to 512, 512 to 2,048; any: the seed chooses one of the three. */
@@ -15,7 +16,8 @@ extern const char *const adl_generator_size_names[]; /* ends with NULL */
 #define ADL_GENERATOR_VALIDATION_SEED 700000
 #define ADL_GENERATOR_TEST_SEED       800000
 
-/* Appends a valid scenario for the shipped catalogue. Equal seeds and sizes give equal bytes. */
-int adl_scenario_generate(uint64_t seed, int size, struct adl_text *text, struct adl_error *err);
+/* Appends a valid scenario for the shipped catalogue. Equal seeds and sizes give equal bytes. worn: with wear,
+ * throttling and updates, whatever the seed says, and telemetry that shows them. */
+int adl_scenario_generate(uint64_t seed, int size, bool worn, struct adl_text *text, struct adl_error *err);
 
 #endif

@@ -98,6 +98,7 @@ static const struct metric {
 
 struct known {
     uint32_t page;
+    char version[ADL_VERSION_SIZE];
     char identity[96]; /* its uuid, or its number and host: host names may change with containers */
     bool seen;         /* on this page, this time */
     uint32_t has;      /* bit per slot */
@@ -352,6 +353,7 @@ static void finish_device(struct known *known, struct adl_gpu_device *device, st
     finish_throttling(known, now_us, to, faults);
     if (has(known, ENERGY))
         sample->energy_j = known->value[ENERGY];
+    memcpy(sample->version, known->version, sizeof sample->version);
     if (has(known, MEMORY_USED))
         sample->memory_used_mib = (int64_t)known->value[MEMORY_USED];
     if (has(known, LIMIT))
@@ -381,6 +383,8 @@ static int read_sample(struct adl_exporter *exporter, struct adl_telemetry_sourc
     if (place < 0)
         return place == ADL_EREFUSED ? 0 : place;
     exporter->known[place].seen = true;
+    copy_clean(exporter->known[place].version, sizeof exporter->known[place].version,
+               first_label(page, "DCGM_FI_DRIVER_VERSION", "driver_version"));
     const int unit = unit_of(metric, statement, page->name);
     if (unit == ADL_UNIT_NONE)
         faults->count[ADL_FAULT_UNIT]++;

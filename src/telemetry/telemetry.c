@@ -159,6 +159,8 @@ static void merge_sample(struct adl_gpu_sample *sample, const struct adl_gpu_sam
     if (sample->memory_used_mib < 0)
         sample->memory_used_mib = more->memory_used_mib;
     sample->lost = sample->lost || more->lost;
+    if (!sample->version[0])
+        memcpy(sample->version, more->version, sizeof sample->version);
     if (!sample->pids_known && more->pids_known) {
         sample->pids_known = true;
         sample->pid_count = more->pid_count;

@@ -35,11 +35,12 @@ struct adl_gpu_device {
 struct adl_gpu_sample {
     int64_t time_us;
     struct adl_telemetry telemetry;
-    double energy_j;         /* used since the reader first saw it, by its own counter; negative = it has none */
-    int64_t memory_used_mib; /* negative = not known */
-    bool lost;               /* its driver reports it lost: fallen off the bus, or to be reset */
-    bool pids_known;         /* whether the processes on it can be seen at all */
-    uint32_t pid_count;      /* processes on it; the first ADL_GPU_PIDS_MAX of them: */
+    double energy_j;                /* used since the reader first saw it, by its own counter; negative = it has none */
+    int64_t memory_used_mib;        /* negative = not known */
+    bool lost;                      /* its driver reports it lost: fallen off the bus, or to be reset */
+    char version[ADL_VERSION_SIZE]; /* of its driver; empty = not known */
+    bool pids_known;                /* whether the processes on it can be seen at all */
+    uint32_t pid_count;             /* processes on it; the first ADL_GPU_PIDS_MAX of them: */
     int32_t pids[ADL_GPU_PIDS_MAX];
 };
 

@@ -396,6 +396,9 @@ static void sample_card(struct amd_state *state, const struct card *card, struct
     sample_clock(state, card->folder, &sample->telemetry);
     if (hwmon && read_value(hwmon, "power1_cap", ADL_UNIT_UW, state->faults, &value))
         device->limit_w = value;
+    snprintf(path, sizeof path, "%s/module/amdgpu", state->root);
+    if (!read_text(path, "version", sample->version, sizeof sample->version))
+        sample->version[0] = '\0'; /* the kernel's own driver has none */
     if (adl_rocm_smi_energy(state->rocm, card->rocm, &raw) &&
         adl_reading_check(raw, ADL_UNIT_UJ, state->faults, &value))
         sample->energy_j = value;

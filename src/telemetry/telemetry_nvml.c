@@ -83,6 +83,7 @@ struct nvml {
     int (*init)(void);
     int (*shutdown)(void);
     const char *(*error_string)(int);
+    int (*version)(char *, unsigned);
     int (*count)(unsigned *);
     int (*handle)(unsigned, void **);
     int (*name)(void *, char *, unsigned);
@@ -116,6 +117,7 @@ static const struct {
     {AT(init), true, {"nvmlInit_v2", "nvmlInit"}},
     {AT(shutdown), true, {"nvmlShutdown"}},
     {AT(error_string), false, {"nvmlErrorString"}},
+    {AT(version), false, {"nvmlSystemGetDriverVersion"}},
     {AT(count), true, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}},
     {AT(handle), true, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}},
     {AT(name), false, {"nvmlDeviceGetName"}},
@@ -156,8 +158,9 @@ struct nvml_state {
     int64_t retry_us; /* when to try again if not */
     struct card *cards;
     uint32_t card_capacity;
-    bool lost;  /* of the GPU being read */
-    int broken; /* the error with which the library itself failed */
+    char version[80]; /* of the driver; it stays until the library is initialized again */
+    bool lost;        /* of the GPU being read */
+    int broken;       /* the error with which the library itself failed */
     struct adl_reading_faults *faults;
     union {
         struct nvml_process v2[PROCESSES_MAX];
@@ -307,6 +310,9 @@ static int start(struct adl_telemetry_source *source, struct nvml_state *state)
     }
     state->ready = true;
     state->broken = OK;
+    if (!state->nvml.version || state->nvml.version(state->version, sizeof state->version) != OK)
+        state->version[0] = '\0';
+    state->version[sizeof state->version - 1] = '\0';
     adl_status_set(&source->statuses[0], true, "%s", "");
     return list_devices(source, state);
 }
@@ -455,6 +461,7 @@ static void sample_card(struct nvml_state *state, struct card *card, int64_t now
         const bool compute = list_processes(state, card->handle, true, sample);
         const bool graphics = list_processes(state, card->handle, false, sample);
         sample->pids_known = compute || graphics;
+        snprintf(sample->version, sizeof sample->version, "%.31s", state->version);
     }
     if (state->lost || state->broken) {
         adl_gpu_sample_clear(sample, now_us);

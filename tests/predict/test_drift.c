@@ -27,11 +27,12 @@ struct lab {
     double noise;
     double speed[2 * GPUS + 1]; /* true, relative to new */
     bool clocks;
+    float throttled; /* share of time by every driver; negative = they do not say */
 };
 
 static void lab_create(struct lab *lab, bool clocks)
 {
-    *lab = (struct lab){.users = 6, .liar = ADL_NONE, .noise = 0.03, .clocks = clocks};
+    *lab = (struct lab){.users = 6, .liar = ADL_NONE, .noise = 0.03, .clocks = clocks, .throttled = -1};
     fixture_types(&lab->cluster, 3);
     for (uint32_t type = 0; type < 2; type++)
         for (int n = 0; n < NODES; n++)
@@ -84,6 +85,8 @@ static void report(struct lab *lab, uint32_t gpu)
     event = (struct adl_event){.kind = ADL_EVENT_TELEMETRY, .gpu = gpu};
     event.telemetry.value[ADL_READ_UTILIZATION] = 1;
     event.telemetry.value[ADL_READ_CLOCK] = (float)fmin(noisy(lab, lab->speed[gpu]), 1);
+    event.telemetry.value[ADL_READ_THROTTLED] = lab->throttled;
+    event.telemetry.missing = lab->throttled < 0 ? 1u << ADL_READ_THROTTLED : 0;
     tell(lab, event);
 }
 
@@ -182,6 +185,25 @@ static void test_a_gpu_that_is_hot_half_of_the_time_throttles_and_is_not_worn(vo
     assert_near(it.factor, 0.85, 0.12);
     assert_int_equal(flagged(&lab), 1);
     lab_clear(&lab);
+}
+
+static void test_a_low_clock_is_throttling_at_once_if_its_driver_says_so(void **unused)
+{
+    (void)unused;
+    static const float says[] = {-1, 0, 1};
+    for (int i = 0; i < 3; i++) {
+        struct lab lab;
+        lab_create(&lab, true);
+        lab.throttled = says[i];
+        run(&lab, 10 * HOUR);
+        assert_int_equal(flagged(&lab), 0); /* at its power limit with a clock as of its type */
+        lab.speed[3] = 0.8;
+        run(&lab, 20);
+        assert_int_equal(flagged(&lab), 1);
+        assert_int_equal(about(&lab, 3).kind, says[i] > 0 ? ADL_DRIFT_THROTTLED : ADL_DRIFT_SLOW);
+        assert_near(about(&lab, 3).factor, 0.8, 0.03);
+        lab_clear(&lab);
+    }
 }
 
 static void test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus(void **unused)
@@ -566,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_a_step_of_one_gpu_is_found_within_20_samples_and_is_only_its_own),
         cmocka_unit_test(test_slow_wear_is_found_before_it_costs_a_tenth),
         cmocka_unit_test(test_a_gpu_that_is_hot_half_of_the_time_throttles_and_is_not_worn),
+        cmocka_unit_test(test_a_low_clock_is_throttling_at_once_if_its_driver_says_so),
         cmocka_unit_test(test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus),
         cmocka_unit_test(test_a_new_version_is_measured_within_10_samples_of_its_type),
         cmocka_unit_test(test_gpus_that_still_have_the_version_before_keep_their_speed),

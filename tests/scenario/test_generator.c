@@ -38,9 +38,28 @@ static struct adl_text generated(uint64_t seed, int size)
 {
     struct adl_text text = {0};
     struct adl_error err = {{0}};
-    if (adl_scenario_generate(seed, size, &text, &err))
+    if (adl_scenario_generate(seed, size, false, &text, &err))
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
     return text;
+}
+
+static void a_worn_scenario_is_that_of_its_seed_with_drift_and_telemetry(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        struct adl_text plain = generated(seed, ADL_GENERATOR_SMALL), worn = {0};
+        struct adl_error err = {{0}};
+        assert_int_equal(adl_scenario_generate(seed, ADL_GENERATOR_SMALL, true, &worn, &err), 0);
+        struct adl_scenario a = parsed(&plain), b = parsed(&worn);
+        assert_true(b.drift.wear_per_kh > 0 && b.drift.throttle_share > 0 && b.telemetry.interval_s > 0);
+        assert_int_equal(a.cluster.gpu_count, b.cluster.gpu_count);
+        assert_int_equal(a.workload.jobs, b.workload.jobs);
+        assert_true(a.workload.arrivals.rate_per_h == b.workload.arrivals.rate_per_h);
+        adl_scenario_clear(&a);
+        adl_scenario_clear(&b);
+        adl_text_clear(&plain);
+        adl_text_clear(&worn);
+    }
 }
 
 /* All of them, by size (small, medium, large) and seed. */
@@ -239,6 +258,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scenario_is_valid_and_of_the_size_that_was_asked_for),
         cmocka_unit_test(without_a_size_the_seed_chooses_one),
+        cmocka_unit_test(a_worn_scenario_is_that_of_its_seed_with_drift_and_telemetry),
         cmocka_unit_test(equal_seeds_give_equal_bytes_from_every_compiler),
         cmocka_unit_test(seeds_cover_types_arrivals_sharing_gangs_wear_and_loads),
         cmocka_unit_test(the_jobs_of_a_scenario_with_one_type_load_it_as_drawn),

@@ -145,6 +145,12 @@ static nvmlReturn_t copy(const char *text, char *to, unsigned int size)
     return 0;
 }
 
+EXPORT nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length);
+nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
+{
+    return stub_nvml_script.version ? copy(stub_nvml_script.version, version, length) : NVML_ERROR_UNINITIALIZED;
+}
+
 EXPORT nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int size);
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int size)
 {

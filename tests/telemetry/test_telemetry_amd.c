@@ -50,6 +50,14 @@ static void files_become_readings_in_the_units_of_the_model(void **state)
     (void)state;
     struct adl_telemetry_reader *reader = open_tree("");
     take_sample(reader, SECOND);
+    assert_string_equal(adl_telemetry_samples(reader)[0].version, ""); /* the kernel's own driver has none */
+    tree_put(&tree, "module/amdgpu/version", "6.7.0\n");
+    take_sample(reader, 2 * SECOND);
+    assert_string_equal(adl_telemetry_samples(reader)[0].version, "6.7.0");
+    tree_remove(&tree, "module");
+    adl_telemetry_close(reader);
+    reader = open_tree("");
+    take_sample(reader, SECOND);
     expect_reading(reader, 0, ADL_READ_UTILIZATION, 0.94);
     expect_reading(reader, 0, ADL_READ_BANDWIDTH, 0.38);
     expect_reading(reader, 0, ADL_READ_POWER, 187);

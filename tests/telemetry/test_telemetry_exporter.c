@@ -125,6 +125,7 @@ static void amd_pages_become_devices_and_readings(void **state)
     expect_reading(reader, 0, ADL_READ_PCIE, 2.0);
     expect_reading(reader, 0, ADL_READ_THROTTLED, 0.12);
     expect_missing(reader, 1, ADL_READ_UTILIZATION); /* 16 bits set */
+    assert_string_equal(adl_telemetry_samples(reader)[0].version, "6.12.12");
     adl_telemetry_close(reader);
 }
 

@@ -349,6 +349,28 @@ static void a_machine_without_the_driver_has_no_devices_and_says_why(void **stat
     adl_telemetry_close(reader);
 }
 
+static void the_version_of_the_driver_is_read_again_after_it_was_replaced(void **state)
+{
+    (void)state;
+    struct adl_telemetry_reader *reader = open_new();
+    take_sample(reader, SECOND);
+    assert_string_equal(adl_telemetry_samples(reader)[0].version, ""); /* the call fails */
+    adl_telemetry_close(reader);
+    stub.script->version = "535.183.01";
+    reader = open_new();
+    take_sample(reader, SECOND);
+    assert_string_equal(adl_telemetry_samples(reader)[1].version, "535.183.01");
+    stub.script->gpus[0].all = 9; /* driver not loaded */
+    stub.script->version = "550.54.15";
+    take_sample(reader, 2 * SECOND);
+    assert_string_equal(adl_telemetry_samples(reader)[0].version, "");
+    stub.script->gpus[0].all = 0;
+    for (int i = 3; i < 70; i++)
+        take_sample(reader, i * SECOND);
+    assert_string_equal(adl_telemetry_samples(reader)[0].version, "550.54.15");
+    adl_telemetry_close(reader);
+}
+
 static void a_driver_that_is_loaded_later_is_found(void **state)
 {
     (void)state;
@@ -395,6 +417,7 @@ int main(void)
         TEST(throttling_is_read_from_the_reasons_where_there_is_no_counter),
         cmocka_unit_test_setup_teardown(an_old_driver_is_read_through_its_old_calls, set_up_old, tear_down),
         TEST(a_machine_without_the_driver_has_no_devices_and_says_why),
+        TEST(the_version_of_the_driver_is_read_again_after_it_was_replaced),
         TEST(a_driver_that_is_loaded_later_is_found),
         TEST(a_gpu_without_a_handle_does_not_hide_the_others),
     };

@@ -62,8 +62,9 @@ struct executor {
     uint32_t ready_first, ready_count;
     struct adl_telemetry_thread_sample *samples; /* [gpus] taken and not yet reported */
     uint32_t sample_first, sample_count;
-    bool sample_reported; /* the telemetry of the first is reported; its state is not */
-    bool *down;           /* [gpu] as reported */
+    bool sample_reported;               /* the telemetry of the first is reported; its state is not */
+    bool *down;                         /* [gpu] as reported */
+    char (*versions)[ADL_VERSION_SIZE]; /* the same */
 };
 
 static void destroy(void *self)
@@ -79,6 +80,7 @@ static void destroy(void *self)
     free(executor->slots);
     free(executor->samples);
     free(executor->down);
+    free(executor->versions);
     free(executor);
 }
 
@@ -426,6 +428,12 @@ static int report_sample(struct executor *executor, struct adl_report *ret)
                                                   .energy_j = it->sample.energy_j}};
             return 1;
         }
+        if (it->sample.version[0] && strcmp(it->sample.version, executor->versions[it->gpu]) != 0) {
+            *ret = (struct adl_report){.kind = ADL_REPORT_VERSION, .gpu = it->gpu};
+            memcpy(ret->version, it->sample.version, sizeof ret->version);
+            memcpy(executor->versions[it->gpu], it->sample.version, sizeof it->sample.version);
+            return 1;
+        }
         executor->sample_reported = false;
         executor->sample_first++;
         const uint32_t foreign = it->sample.lost ? 0 : count_foreign(executor, &it->sample);
@@ -536,9 +544,10 @@ int adl_executor_local_create(const struct adl_executor_local_config *config, st
     const uint32_t gpus = config->inventory->scenario.cluster.gpu_count;
     executor->samples = calloc(gpus + 1, sizeof *executor->samples);
     executor->down = calloc(gpus + 1, sizeof *executor->down);
+    executor->versions = calloc(gpus + 1, sizeof *executor->versions);
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = TELEMETRY_TAG};
     int status = 0;
-    if (executor->epoll < 0 || !executor->samples || !executor->down)
+    if (executor->epoll < 0 || !executor->samples || !executor->down || !executor->versions)
         status = adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
     if (status == 0)
         status = adl_spool_create(config->directory, err);

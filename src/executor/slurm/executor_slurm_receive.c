@@ -152,6 +152,19 @@ static void report_gpu(struct adl_executor_slurm *executor, uint32_t gpu, bool d
     adl_executor_slurm_post(executor, &report, NULL);
 }
 
+/* The driver of a node was replaced, or is known now. */
+static void report_version(struct adl_executor_slurm *executor, uint32_t n)
+{
+    const struct adl_node *node = &executor->mirror.inventory->scenario.cluster.nodes[n];
+    struct adl_mirror_version *version = &executor->mirror.versions[n];
+    for (uint32_t g = 0; version->fresh && g < node->gpu_count; g++) {
+        struct adl_report report = {.kind = ADL_REPORT_VERSION, .slot = ADL_NONE, .gpu = node->gpu_first + g};
+        memcpy(report.version, version->text, sizeof report.version);
+        adl_executor_slurm_post(executor, &report, NULL);
+    }
+    version->fresh = false;
+}
+
 static void check_bank(struct adl_executor_slurm *executor, uint32_t b)
 {
     const struct adl_bank *bank = &executor->mirror.inventory->scenario.cluster.banks[b];
@@ -180,4 +193,6 @@ void adl_executor_slurm_check_gpus(struct adl_executor_slurm *executor)
     executor->checked_us = executor->now_us;
     for (uint32_t b = 0; b < executor->mirror.inventory->scenario.cluster.bank_count; b++)
         check_bank(executor, b);
+    for (uint32_t n = 0; n < executor->mirror.inventory->scenario.cluster.node_count; n++)
+        report_version(executor, n);
 }

@@ -37,8 +37,9 @@ int adl_slurm_mirror_create(struct adl_slurm_mirror *ret, const struct adl_inven
     ret->holder = calloc((size_t)cluster->gpu_count + 1, sizeof *ret->holder);
     ret->used = calloc((size_t)cluster->bank_count + 1, sizeof *ret->used);
     ret->usable = calloc((size_t)cluster->node_count + 1, sizeof *ret->usable);
+    ret->versions = calloc((size_t)cluster->node_count + 1, sizeof *ret->versions);
     ret->why = calloc((size_t)cluster->node_count + 1, sizeof *ret->why);
-    if (!ret->holder || !ret->used || !ret->usable || !ret->why)
+    if (!ret->holder || !ret->used || !ret->usable || !ret->versions || !ret->why)
         return ADL_ENOMEM;
     return adl_slurm_energy_create(cluster, &ret->energy);
 }
@@ -58,6 +59,7 @@ void adl_slurm_mirror_clear(struct adl_slurm_mirror *mirror)
     free(mirror->holder);
     free(mirror->used);
     free(mirror->usable);
+    free(mirror->versions);
     free(mirror->why);
     adl_slurm_energy_destroy(mirror->energy);
     *mirror = (struct adl_slurm_mirror){0};
@@ -266,6 +268,21 @@ static void read_meter(struct adl_slurm_mirror *mirror, uint32_t node, const cJS
         adl_slurm_energy_read(mirror->energy, node, &reading);
 }
 
+static void read_version(struct adl_slurm_mirror *mirror, uint32_t node, const cJSON *message)
+{
+    static const char prefix[] = "driver=";
+    struct adl_mirror_version *version = &mirror->versions[node];
+    const cJSON *feature;
+    cJSON_ArrayForEach(feature, cJSON_GetObjectItemCaseSensitive(message, "features"))
+    {
+        const char *text = cJSON_GetStringValue(feature);
+        if (!text || strncmp(text, prefix, sizeof prefix - 1) != 0)
+            continue;
+        version->fresh |= strncmp(version->text, text + sizeof prefix - 1, sizeof version->text - 1) != 0;
+        snprintf(version->text, sizeof version->text, "%s", text + sizeof prefix - 1);
+    }
+}
+
 void adl_slurm_mirror_read_node(struct adl_slurm_mirror *mirror, const struct cJSON *message)
 {
     const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
@@ -284,6 +301,7 @@ void adl_slurm_mirror_read_node(struct adl_slurm_mirror *mirror, const struct cJ
         adl_slurm_energy_others(mirror->energy, bank, adl_slurm_mirror_foreign(mirror, bank), mirror->now_us);
     }
     read_meter(mirror, node, message);
+    read_version(mirror, node, message);
 }
 
 /* The nodes it may not use; NULL if there are none. Out of memory counts as none: Slurm would refuse the placement. */

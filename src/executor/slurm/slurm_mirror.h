@@ -23,6 +23,12 @@ enum adl_slurm_state {
     ADL_SLURM_STATE_COUNT,
 };
 
+/* Of a node's driver, by its feature "driver=VERSION". */
+struct adl_mirror_version {
+    char text[ADL_VERSION_SIZE]; /* empty = it has none */
+    bool fresh;                  /* it changed, and was not reported yet */
+};
+
 /* A job of the cluster. */
 struct adl_mirror_job {
     int64_t external; /* its number in Slurm */
@@ -69,9 +75,10 @@ struct adl_slurm_mirror {
     struct adl_mirror_job **jobs; /* by rising external number */
     size_t job_capacity;
     uint32_t job_count;
-    int64_t *holder; /* [gpu] external number of the job that holds it; 0 = none of ours */
-    uint32_t *used;  /* [bank] GPUs in use, by Slurm's count */
-    bool *usable;    /* [node] */
+    int64_t *holder;                     /* [gpu] external number of the job that holds it; 0 = none of ours */
+    uint32_t *used;                      /* [bank] GPUs in use, by Slurm's count */
+    bool *usable;                        /* [node] */
+    struct adl_mirror_version *versions; /* [node] */
     char (*why)[120];
     struct adl_slurm_energy *energy;
     bool preempts;  /* the policy may preempt jobs that Slurm may requeue */

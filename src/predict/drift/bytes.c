@@ -162,6 +162,7 @@ static void gpu_fields(struct codec *codec, struct adl_drift *drift, uint32_t gp
 {
     for (int c = 0; c < ADL_DRIFT_CHANNELS; c++)
         track(codec, &drift->tracks[c][gpu]);
+    real_in(codec, &drift->hot[gpu], 0, 1);
     key(codec, &drift->versions[gpu]);
     flag(codec, &drift->behind[gpu]);
     moment(codec, &drift->shared_us[gpu]);

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NORMAL_90 1.645
-#define ENOUGH    16 /* samples of speeds after which they, not the clock, decide */
+#define NORMAL_90  1.645
+#define HOT_MEMORY 8  /* readings */
+#define ENOUGH     16 /* samples of speeds after which they, not the clock, decide */
 
 static const double first_noise[ADL_DRIFT_SOURCES] = {0.03, 0.05, 0.03};
 
@@ -19,6 +20,7 @@ void adl_drift_reset(struct adl_drift *drift)
     const uint32_t gpus = drift->cluster->gpu_count;
     memset(drift->shared_us, 0, gpus * sizeof *drift->shared_us);
     memset(drift->losses, 0, gpus * sizeof *drift->losses);
+    memset(drift->hot, 0, gpus * sizeof *drift->hot);
     memset(drift->versions, 0, gpus * sizeof *drift->versions);
     memset(drift->behind, 0, gpus * sizeof *drift->behind);
     memset(drift->newest, 0, sizeof drift->newest);
@@ -43,9 +45,10 @@ int adl_drift_create(const struct adl_cluster *cluster, uint32_t sources, struct
     drift->sources = sources;
     drift->shared_us = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->shared_us);
     drift->losses = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->losses);
+    drift->hot = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->hot);
     drift->versions = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->versions);
     drift->behind = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->behind);
-    bool whole = drift->shared_us && drift->losses && drift->versions && drift->behind;
+    bool whole = drift->shared_us && drift->losses && drift->hot && drift->versions && drift->behind;
     for (int c = 0; c < ADL_DRIFT_CHANNELS; c++) {
         drift->tracks[c] = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->tracks[c]);
         whole = whole && drift->tracks[c] && adl_drift_cells_create(&drift->cells[c]) == 0;
@@ -69,6 +72,7 @@ void adl_drift_destroy(struct adl_drift *drift)
     }
     free(drift->shared_us);
     free(drift->losses);
+    free(drift->hot);
     free(drift->versions);
     free(drift->behind);
     free(drift);
@@ -93,6 +97,7 @@ void adl_drift_copy(struct adl_drift *to, const struct adl_drift *from)
     }
     ADL_COPY_ARRAY(to, own, from, shared_us, gpus);
     ADL_COPY_ARRAY(to, own, from, losses, gpus);
+    ADL_COPY_ARRAY(to, own, from, hot, gpus);
     ADL_COPY_ARRAY(to, own, from, versions, gpus);
     ADL_COPY_ARRAY(to, own, from, behind, gpus);
 }
@@ -198,6 +203,17 @@ static bool take_end(struct adl_drift *drift, const struct adl_event *event, con
                       outcome->steps / (double)outcome->run_us * 1e6);
 }
 
+/* Boards at their power limit say so at any time: only low clocks ask for a reason. */
+static void ask_reason(struct adl_drift *drift, const struct adl_event *event)
+{
+    const struct adl_drift_track *clock = &drift->tracks[ADL_DRIFT_CLOCKS][event->gpu];
+    const double share = (double)event->telemetry.value[ADL_READ_THROTTLED];
+    if (event->telemetry.missing >> ADL_READ_THROTTLED & 1 || !(share >= 0) || !(share <= 1) ||
+        !(clock->slow || clock->below.sum > 0))
+        return;
+    drift->hot[event->gpu] += (share - drift->hot[event->gpu]) / HOT_MEMORY;
+}
+
 /* An idle GPU lowers its clock. */
 static bool take_clock(struct adl_drift *drift, const struct adl_event *event, const struct adl_state *state)
 {
@@ -221,6 +237,7 @@ static bool take_clock(struct adl_drift *drift, const struct adl_event *event, c
                                             .channel = ADL_DRIFT_CLOCKS,
                                             .source = ADL_DRIFT_CLOCK};
     adl_drift_take(drift, &sample);
+    ask_reason(drift, event);
     return true;
 }
 
@@ -319,7 +336,7 @@ void adl_drift_gpu(const struct adl_drift *drift, uint32_t gpu, struct adl_gpu_d
     if (!track)
         return;
     *ret = (struct adl_gpu_drift){
-        .kind = adl_drift_track_throttled(track) ? ADL_DRIFT_THROTTLED : ADL_DRIFT_SLOW,
+        .kind = adl_drift_track_throttled(track) || drift->hot[gpu] > 0.5 ? ADL_DRIFT_THROTTLED : ADL_DRIFT_SLOW,
         .confirmed = track->certain,
         .impartial = track->certain && (drift->users || track == &drift->tracks[ADL_DRIFT_CLOCKS][gpu] ||
                                         adl_drift_clock_agrees(drift, gpu)),

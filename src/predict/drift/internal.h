@@ -49,6 +49,7 @@ struct adl_drift {
     double noise[ADL_DRIFT_SOURCES]; /* standard deviation of a sample */
     int64_t *shared_us;              /* [gpu] when a job last left it that was not alone */
     struct adl_drift_loss *losses;   /* [gpu] */
+    double *hot;                     /* [gpu] share of its low clocks that its driver explained by throttling */
     uint64_t *versions;              /* [gpu] hash of its driver's and libraries' version; 0 = not known */
     bool *behind;                    /* [gpu] others of its type have a newer version */
     uint64_t newest[ADL_TYPES_MAX];  /* version of the type that was seen first on a GPU last; 0 = none changed */

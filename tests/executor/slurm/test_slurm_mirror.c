@@ -263,6 +263,24 @@ static void what_the_node_has_in_use_beyond_our_jobs_is_foreign(void **state)
     assert_false(mirror.usable[0]);
 }
 
+static void a_feature_of_a_node_says_the_version_of_its_driver(void **state)
+{
+    (void)state;
+    static const char *const before = "{\"name\":\"v0\",\"usable\":true,\"features\":[\"ib\",7,\"driver=535.1\"]}";
+    const uint32_t node = 0;
+    read_node("{\"name\":\"v0\",\"usable\":true,\"features\":[\"ib\"]}");
+    assert_false(mirror.versions[node].fresh);
+    read_node(before);
+    assert_true(mirror.versions[node].fresh);
+    assert_string_equal(mirror.versions[node].text, "535.1");
+    mirror.versions[node].fresh = false;
+    read_node(before);
+    assert_false(mirror.versions[node].fresh);
+    read_node("{\"name\":\"v0\",\"features\":[\"driver=12345678901234567890123456789012345678901234567890\"]}");
+    assert_true(mirror.versions[node].fresh);
+    assert_int_equal(strlen(mirror.versions[node].text), ADL_VERSION_SIZE - 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_mirror, close_mirror)
@@ -281,6 +299,7 @@ int main(void)
         TEST(the_same_gpu_is_not_given_twice_for_two_parts_of_a_message),
         TEST(gpus_are_alike_by_node_and_type),
         TEST(what_the_node_has_in_use_beyond_our_jobs_is_foreign),
+        TEST(a_feature_of_a_node_says_the_version_of_its_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
