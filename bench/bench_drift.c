@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEST_SEED = 800000, SEEDS = 5, RANDOM = 20, STILL_SEEDS = 10, DECISION_SEEDS = 3 };
+enum { TEST_SEED = 850000, SEEDS = 5, RANDOM = 20, STILL_SEEDS = 10, DECISION_SEEDS = 3 };
 
 static int missed;
 

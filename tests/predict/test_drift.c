@@ -7,7 +7,6 @@
 #include "predict/drift/drift.h"
 #include "scenario/scenario.h"
 #include "sim/world_sim.h"
-#include "state/fit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -226,6 +225,12 @@ static void test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus(void **
     }
 }
 
+static void set_speed(struct lab *lab, uint32_t first, uint32_t end, double speed)
+{
+    for (uint32_t g = first; g < end; g++)
+        lab->speed[g] = speed;
+}
+
 static void tell_version(struct lab *lab, uint32_t first, uint32_t end, const char *version)
 {
     for (uint32_t g = first; g < end; g++) {
@@ -244,8 +249,7 @@ static void test_a_new_version_is_measured_within_10_samples_of_its_type(void **
         lab_create(&lab, false);
         tell_version(&lab, GPUS, 2 * GPUS, "535.1");
         run(&lab, 10 * HOUR);
-        for (uint32_t g = GPUS; g < 2 * GPUS; g++)
-            lab.speed[g] = steps[i];
+        set_speed(&lab, GPUS, 2 * GPUS, steps[i]);
         tell_version(&lab, GPUS, 2 * GPUS, "550.54");
         run(&lab, 1); /* 8 measurements */
         assert_near(log(adl_drift_type_factor(lab.drift, 1)), log(steps[i]), lab.noise);
@@ -263,15 +267,13 @@ static void test_gpus_that_still_have_the_version_before_keep_their_speed(void *
     lab_create(&lab, false);
     tell_version(&lab, 0, 2 * GPUS, "a");
     run(&lab, 10 * HOUR);
-    for (uint32_t g = 0; g < GPUS / 2; g++)
-        lab.speed[g] = 1.25;
+    set_speed(&lab, 0, GPUS / 2, 1.25);
     tell_version(&lab, 0, GPUS / 2, "b");
     run(&lab, HOUR);
     assert_near(adl_drift_type_factor(lab.drift, 0), 1.25, 0.04);
     assert_near(adl_drift_gpu_factor(lab.drift, GPUS - 1), 0.8, 0.03);
     assert_true(adl_drift_gpu_factor(lab.drift, 0) == 1);
-    for (uint32_t g = GPUS / 2; g < GPUS; g++)
-        lab.speed[g] = 1.25;
+    set_speed(&lab, GPUS / 2, GPUS, 1.25);
     tell_version(&lab, GPUS / 2, GPUS, "b");
     run(&lab, 5 * HOUR);
     assert_near(adl_drift_type_factor(lab.drift, 0), 1.25, 0.04);
@@ -387,8 +389,6 @@ static void test_equal_events_give_equal_answers(void **unused)
         run(&labs[i], 5 * HOUR);
     }
     for (uint32_t g = 0; g < labs[0].cluster.gpu_count; g++) {
-        memset(&a, 0, sizeof a);
-        memset(&b, 0, sizeof b);
         adl_drift_gpu(labs[0].drift, g, &a);
         adl_drift_gpu(labs[1].drift, g, &b);
         assert_true(a.factor == b.factor && a.error == b.error && a.since_us == b.since_us && a.kind == b.kind);
@@ -482,49 +482,6 @@ static void test_bytes_that_were_cut_off_are_refused(void **unused)
     lab_clear(&lab);
 }
 
-/* ---- what follows from it ---- */
-
-static void test_a_job_takes_the_fastest_of_equally_free_gpus(void **unused)
-{
-    (void)unused;
-    struct adl_cluster cluster = fixture_plain(4);
-    struct adl_state *state = fixture_state(&cluster);
-    const struct adl_job_spec spec = fixture_spec(1, 1), pair = fixture_spec(2, 2);
-    uint32_t gpus[2];
-    fixture_queue(state, 0, &spec, 1000000, 0);
-    fixture_queue(state, 1, &pair, 1000000, 0);
-    assert_true(adl_fit_find(state, 0, 0, NULL, gpus));
-    assert_int_equal(gpus[0], 0);
-    adl_state_set_gpu_speed(state, 0, 0.5);
-    adl_state_set_gpu_speed(state, 1, 0.8);
-    assert_true(adl_fit_find(state, 0, 0, NULL, gpus));
-    assert_int_equal(gpus[0], 2);
-    adl_state_start(state, 1, (const uint32_t[]){1, 3});
-    assert_near(adl_state_gang_speed(state, 1), 0.8, 0);
-    adl_state_set_gpu_speed(state, 0, 1);
-    adl_state_set_gpu_speed(state, 1, 1);
-    assert_false(state->drifted);
-    adl_state_destroy(state);
-    adl_cluster_clear(&cluster);
-}
-
-static void test_a_slower_type_makes_waiting_jobs_longer_there_alone(void **unused)
-{
-    (void)unused;
-    struct adl_cluster cluster = {0};
-    fixture_types(&cluster, 2);
-    fixture_node(&cluster, 0, 1);
-    fixture_node(&cluster, 1, 1);
-    struct adl_state *state = fixture_state(&cluster);
-    const struct adl_job_spec spec = fixture_spec(1, 1);
-    fixture_queue(state, 0, &spec, 1000000, 0);
-    adl_state_set_type_speed(state, 1, 0.8);
-    assert_int_equal(adl_state_runtime(state, 0, 0), 1000000);
-    assert_int_equal(adl_state_runtime(state, 0, 1), 1250001);
-    adl_state_destroy(state);
-    adl_cluster_clear(&cluster);
-}
-
 /* A job beside another is slower, and faster when that one has left: neither its GPU nor its type has changed. */
 static void test_a_neighbour_that_comes_and_goes_is_no_drift(void **unused)
 {
@@ -601,8 +558,6 @@ int main(void)
         cmocka_unit_test(test_what_was_written_and_read_goes_on_bit_for_bit),
         cmocka_unit_test(test_gpus_that_are_gone_are_skipped_and_an_unknown_version_is_not_used),
         cmocka_unit_test(test_bytes_that_were_cut_off_are_refused),
-        cmocka_unit_test(test_a_job_takes_the_fastest_of_equally_free_gpus),
-        cmocka_unit_test(test_a_slower_type_makes_waiting_jobs_longer_there_alone),
         cmocka_unit_test(test_a_neighbour_that_comes_and_goes_is_no_drift),
         cmocka_unit_test(test_on_wear64_most_slow_gpus_are_flagged_in_time_and_localized),
     };

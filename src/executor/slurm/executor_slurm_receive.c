@@ -152,6 +152,20 @@ static void report_gpu(struct adl_executor_slurm *executor, uint32_t gpu, bool d
     adl_executor_slurm_post(executor, &report, NULL);
 }
 
+void adl_mirror_version_read(struct adl_mirror_version *version, const cJSON *features)
+{
+    static const char prefix[] = "driver=";
+    const cJSON *feature;
+    cJSON_ArrayForEach(feature, features)
+    {
+        const char *text = cJSON_GetStringValue(feature);
+        if (!text || strncmp(text, prefix, sizeof prefix - 1) != 0)
+            continue;
+        version->fresh |= strncmp(version->text, text + sizeof prefix - 1, sizeof version->text - 1) != 0;
+        snprintf(version->text, sizeof version->text, "%s", text + sizeof prefix - 1);
+    }
+}
+
 /* The driver of a node was replaced, or is known now. */
 static void report_version(struct adl_executor_slurm *executor, uint32_t n)
 {

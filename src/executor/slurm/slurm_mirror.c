@@ -268,21 +268,6 @@ static void read_meter(struct adl_slurm_mirror *mirror, uint32_t node, const cJS
         adl_slurm_energy_read(mirror->energy, node, &reading);
 }
 
-static void read_version(struct adl_slurm_mirror *mirror, uint32_t node, const cJSON *message)
-{
-    static const char prefix[] = "driver=";
-    struct adl_mirror_version *version = &mirror->versions[node];
-    const cJSON *feature;
-    cJSON_ArrayForEach(feature, cJSON_GetObjectItemCaseSensitive(message, "features"))
-    {
-        const char *text = cJSON_GetStringValue(feature);
-        if (!text || strncmp(text, prefix, sizeof prefix - 1) != 0)
-            continue;
-        version->fresh |= strncmp(version->text, text + sizeof prefix - 1, sizeof version->text - 1) != 0;
-        snprintf(version->text, sizeof version->text, "%s", text + sizeof prefix - 1);
-    }
-}
-
 void adl_slurm_mirror_read_node(struct adl_slurm_mirror *mirror, const struct cJSON *message)
 {
     const struct adl_cluster *cluster = &mirror->inventory->scenario.cluster;
@@ -301,7 +286,7 @@ void adl_slurm_mirror_read_node(struct adl_slurm_mirror *mirror, const struct cJ
         adl_slurm_energy_others(mirror->energy, bank, adl_slurm_mirror_foreign(mirror, bank), mirror->now_us);
     }
     read_meter(mirror, node, message);
-    read_version(mirror, node, message);
+    adl_mirror_version_read(&mirror->versions[node], cJSON_GetObjectItemCaseSensitive(message, "features"));
 }
 
 /* The nodes it may not use; NULL if there are none. Out of memory counts as none: Slurm would refuse the placement. */

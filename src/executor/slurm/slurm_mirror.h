@@ -28,6 +28,7 @@ struct adl_mirror_version {
     char text[ADL_VERSION_SIZE]; /* empty = it has none */
     bool fresh;                  /* it changed, and was not reported yet */
 };
+void adl_mirror_version_read(struct adl_mirror_version *version, const struct cJSON *features);
 
 /* A job of the cluster. */
 struct adl_mirror_job {
