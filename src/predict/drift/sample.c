@@ -188,11 +188,6 @@ static void learn_cell(struct adl_drift *drift, const struct adl_drift_sample *s
                          fmax(fmin(value - cell->mean, bound), -bound));
 }
 
-static struct adl_drift_cell *cell_of(struct adl_drift *drift, const struct adl_drift_sample *sample, uint64_t key)
-{
-    return key ? adl_drift_cells_find(&drift->cells[sample->channel], key) : NULL;
-}
-
 /* Some of its GPUs have a newer version than others. */
 static bool is_mixed(const struct adl_drift *drift, const struct adl_drift_sample *sample)
 {
@@ -257,7 +252,9 @@ static bool take_for_type(struct adl_drift *drift, const struct adl_drift_sample
 
 void adl_drift_take(struct adl_drift *drift, const struct adl_drift_sample *sample)
 {
-    struct adl_drift_cell *cell = cell_of(drift, sample, sample->key), *all = cell_of(drift, sample, sample->all);
+    struct adl_drift_cells *cells = &drift->cells[sample->channel];
+    struct adl_drift_cell *cell = adl_drift_cells_find(cells, sample->key);
+    struct adl_drift_cell *all = sample->all ? adl_drift_cells_find(cells, sample->all) : NULL;
     const struct adl_drift_cell *expected = all && cell->jobs < RELIABLE && all->jobs >= RELIABLE ? all : cell;
     const uint32_t slowest = slowest_of(drift, sample);
     struct adl_drift_track *track = &drift->tracks[sample->channel][slowest];
