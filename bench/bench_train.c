@@ -91,7 +91,8 @@ static struct adl_dqn_trainer *make_trainer(const struct adl_scenario *scenario,
     config.passes = passes;
     config.validate_rounds = UINT32_MAX;
     die_on(adl_dqn_trainer_create(&config, &trainer, &err), err.text);
-    die_on(adl_dqn_trainer_prepare(trainer, NULL, NULL, &err), err.text);
+    struct adl_result warm_start;
+    die_on(adl_dqn_trainer_prepare(trainer, &warm_start, &err), err.text);
     return trainer;
 }
 

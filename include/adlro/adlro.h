@@ -4,9 +4,9 @@
  * with its own clock: step moves all of them, step_one one of them. Different environments may be used by different
  * threads at the same time, one environment by one thread.
  *
- * A decision is due when GPUs are free and waiting jobs fit on them. An action starts one job on one GPU type. No job
- * starves: the oldest job holds a reservation, and starts that would delay it are not offered. The environment acts
- * by itself where only one action is possible.
+ * A decision is due when GPUs are free and waiting jobs fit on them. An action starts one job on one GPU type, or
+ * waits for the next event. No job starves: one that is overdue holds a reservation, and starts that would delay it are
+ * not offered. The environment acts by itself where only one action is possible.
  *
  *     struct adlro_config config = {.size = sizeof config, .scenario = "scenarios/paper16.yaml", .count = 8};
  *     struct adlro_environment *env;
@@ -35,9 +35,10 @@ extern "C" {
 struct adlro_environment;
 
 enum adlro_observation {
-    ADLRO_OBSERVATION_ALL,   /* every feature of docs/features.md */
-    ADLRO_OBSERVATION_PAPER, /* the state of the ADLRO paper: utilization of each GPU; queue length; priority and kind
-                              * of the oldest job that fits, which alone may be started */
+    ADLRO_OBSERVATION_ALL,     /* every feature of docs/features.md */
+    ADLRO_OBSERVATION_PAPER,   /* the state of the ADLRO paper: utilization of each GPU; queue length; priority and kind
+                                * of the oldest job that fits, which alone may be started */
+    ADLRO_OBSERVATION_ACTIONS, /* as ALL, but without rows for GPUs and without the GPUs that actions name */
 };
 
 /* Rows of an observation. */

@@ -1,6 +1,7 @@
 /* train: trains a policy on a scenario, or the networks of the estimates on a prior. */
 #include "cli/cli.h"
 #include "cli/training.h"
+#include "rl/practice.h"
 #include "scenario/scenario.h"
 
 #include <stddef.h>
@@ -8,12 +9,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define RANDOM_JOBS_MAX 256 /* of an episode of a random scenario */
+
 struct options {
     const char *scenario;
     const char *out, *checkpoint;
     const char *csv, *html, *json, *onnx;
-    int64_t episodes, labs, jobs, seed, threads;
-    double lambda, tail, horizon_s, learning_rate, explore;
+    int64_t episodes, random, labs, jobs, seed, threads;
+    double lambda, tail, horizon, learning_rate, explore;
     int network; /* enum adl_qnet_kind */
     bool resume;
 };
@@ -25,6 +28,8 @@ static const char *const networks[] = {"shared", "paper", NULL};
 static const struct adl_option table[] = {
     {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "scenario to train dqn on; required"},
     {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 1, 1e9, NULL, "N", "episodes, each a run of the scenario"},
+    {"random", 0, ADL_OPTION_INT, AT(random), 0, ADL_PRACTICE_MAX, NULL, "N",
+     "every other episode is of one of this many random scenarios, so that the model serves other clusters too"},
     {"labs", 0, ADL_OPTION_INT, AT(labs), 10, 1e7, NULL, "N", "estimator: labs of the prior to learn from"},
     {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE",
      "file for the best model (dqn.model or estimator.model)"},
@@ -41,8 +46,8 @@ static const struct adl_option table[] = {
     {"lambda", 0, ADL_OPTION_REAL, AT(lambda), -1, 1e6, NULL, "X",
      "weight of idle GPU time in the reward; -1 = the scenario's"},
     {"tail", 0, ADL_OPTION_REAL, AT(tail), 0, 1e6, NULL, "X", "weight of long completion times in the reward"},
-    {"horizon", 0, ADL_OPTION_REAL, AT(horizon_s), 0.001, 1e9, NULL, "S",
-     "discount horizon: seconds after which a reward counts 1/e"},
+    {"horizon", 0, ADL_OPTION_REAL, AT(horizon), 0.001, 1e9, NULL, "X",
+     "discount horizon: a reward counts 1/e after this many mean run times of the scenario"},
     {"learning-rate", 0, ADL_OPTION_REAL, AT(learning_rate), 1e-9, 1, NULL, "X",
      "initial learning rate of Adam; decays to a fiftieth"},
     {"explore", 0, ADL_OPTION_REAL, AT(explore), 0, 1, NULL, "X",
@@ -120,7 +125,7 @@ static struct adl_dqn_config configure(const struct options *o, const struct adl
     config.learning_rate = o->learning_rate;
     config.explore_end *= o->explore / config.explore;
     config.explore = o->explore;
-    config.horizon_s = o->horizon_s;
+    config.horizon = o->horizon;
     config.tail = o->tail;
     return config;
 }
@@ -135,9 +140,15 @@ static int train(const struct options *o, const char *checkpoint, bool *ret_inte
         scenario.workload.jobs = (uint64_t)o->jobs;
     if (o->lambda >= 0)
         scenario.lambda = o->lambda;
+    struct adl_dqn_config config = configure(o, &scenario);
+    struct adl_scenario *random = NULL;
+    status =
+        adl_practice_create((uint64_t)o->seed * ADL_PRACTICE_MAX, (uint32_t)o->random, RANDOM_JOBS_MAX, &random, err);
+    config.others = random;
+    config.other_count = status ? 0 : (uint32_t)o->random;
     const struct adl_training_job job = {.scenario_path = o->scenario,
                                          .jobs = (uint64_t)o->jobs,
-                                         .config = configure(o, &scenario),
+                                         .config = config,
                                          .resume = o->resume,
                                          .out = o->out,
                                          .checkpoint = checkpoint,
@@ -145,7 +156,9 @@ static int train(const struct options *o, const char *checkpoint, bool *ret_inte
                                          .html = o->html,
                                          .json = o->json,
                                          .onnx = o->onnx};
-    status = adl_training_run(&job, ret_interrupted, err);
+    if (status == 0)
+        status = adl_training_run(&job, ret_interrupted, err);
+    adl_practice_destroy(random, config.other_count);
     adl_scenario_clear(&scenario);
     return status;
 }
@@ -158,7 +171,7 @@ static int run(int argc, char **argv)
                         .seed = 1,
                         .lambda = -1,
                         .tail = defaults.tail,
-                        .horizon_s = defaults.horizon_s,
+                        .horizon = defaults.horizon,
                         .learning_rate = defaults.learning_rate,
                         .explore = defaults.explore,
                         .network = ADL_QNET_SHARED};

@@ -37,14 +37,6 @@ static void say(const char *text)
     fprintf(stderr, "adlro train: %s\n", text);
 }
 
-static int show_generation(void *self, uint32_t generation, double best)
-{
-    const struct training *t = self;
-    fprintf(stderr, "warm start: generation %" PRIu32 " of %" PRIu32 ": return %.4g\n", generation + 1,
-            t->job->config.warm_start_generations, best);
-    return adl_interrupt_received();
-}
-
 static double last_of(const struct adl_training_log *log, enum adl_training_column column)
 {
     return log->row_count ? log->rows[log->row_count - 1].value[column] : 0;
@@ -57,8 +49,8 @@ static void show_validation(struct training *t, const struct adl_training_row *r
     const double spent_s = (double)(now_ns - t->shown_ns) * 1e-9, all_s = (double)(now_ns - t->start_ns) * 1e-9;
     const double episodes = value[ADL_TRAINING_EPISODES], left = (double)t->job->config.episodes - episodes;
     char jct[ADL_FIGURE_SIZE], baseline[ADL_FIGURE_SIZE], time[ADL_FIGURE_SIZE], rate[ADL_FIGURE_SIZE];
-    fprintf(stderr, "%.0f of %" PRIu64 " episodes: return %.4g, loss %.3g; held-out mean JCT %s", episodes,
-            t->job->config.episodes, value[ADL_TRAINING_RETURN], value[ADL_TRAINING_LOSS],
+    fprintf(stderr, "%.0f of %" PRIu64 " episodes: return %.4g (warm start -1), loss %.3g; held-out mean JCT %s",
+            episodes, t->job->config.episodes, value[ADL_TRAINING_HELD_RETURN], value[ADL_TRAINING_LOSS],
             adl_figure_print_duration(jct, value[ADL_TRAINING_HELD_JCT_MEAN]));
     for (uint32_t i = 0; i < 2 && i < t->log.baseline_count; i++)
         fprintf(stderr, "%s%s %s", i ? ", " : " (", t->log.baselines[i].name,
@@ -83,7 +75,7 @@ static int write_options(struct training *t, struct adl_error *err)
         double value;
     } reals[] = {{"lambda", c->scenario->lambda},
                  {"tail", c->tail},
-                 {"horizon", c->horizon_s},
+                 {"horizon", c->horizon},
                  {"learning-rate", c->learning_rate},
                  {"explore", c->explore}};
     adl_text_printf(&t->options, "network=%s\nseed=%" PRIu64 "\nepisodes=%" PRIu64 "\njobs=%" PRIu64 "\n",
@@ -305,7 +297,13 @@ static int prepare(struct training *t, struct adl_error *err)
         fprintf(stderr, "adlro train: starts from scratch and will replace %s; --resume would continue from it\n",
                 t->job->checkpoint);
     fprintf(stderr, "normalizer: runs a few episodes to measure the ranges of features\n");
-    return adl_dqn_trainer_prepare(t->trainer, show_generation, t, err);
+    struct adl_result warm_start;
+    const int status = adl_dqn_trainer_prepare(t->trainer, &warm_start, err);
+    char jct[ADL_FIGURE_SIZE];
+    if (status == 0)
+        fprintf(stderr, "warm start: held-out mean JCT %s\n",
+                adl_figure_print_duration(jct, warm_start.value[ADL_METRIC_JCT_MEAN]));
+    return status;
 }
 
 /* Runs rounds until all episodes are done or a signal asks to stop. */

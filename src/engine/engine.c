@@ -88,6 +88,7 @@ int adl_engine_reset(struct adl_engine *engine, uint64_t seed, struct adl_error 
     engine->policy = policy;
     engine->config.seed = seed;
     adl_state_reset(engine->state);
+    adl_belief_reset(engine->belief);
     adl_correction_reset(&engine->correction);
     engine->counts = (struct adl_engine_counts){.plan_hash = adl_hash_start(), .decision_ns = engine->decision_ns};
     engine->preempted_us = 0;

@@ -154,6 +154,7 @@ struct adl_policy_ops;
 struct adl_policy_config {
     const char *settings;  /* lines of OPTION=VALUE, the last of equal ones wins; NULL = none. Not owned */
     int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
+    double lambda;         /* weight of idle GPU time in the reward */
     const void *model;     /* dqn: a trained network's bytes; NULL = the shipped one */
     size_t model_size;
     /* adl_policy_create() fills in what follows, from the settings and the tables of options. */

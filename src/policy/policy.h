@@ -82,6 +82,7 @@ struct adl_policy_ops {
     ROW(fgd)                                                                                                           \
     ROW(least_loaded)                                                                                                  \
     ROW(dqn)                                                                                                           \
+    ROW(dqn_fast)                                                                                                      \
     ROW(gogh)                                                                                                          \
     ROW(adlro)
 

@@ -106,6 +106,14 @@ void adl_belief_destroy(struct adl_belief *belief)
     free(belief);
 }
 
+void adl_belief_reset(struct adl_belief *belief)
+{
+    for (int b = 0; b < BASIS_COUNT; b++)
+        adl_residuals_init(&belief->residuals[b]);
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        belief->type_speed[t] = 1;
+}
+
 int adl_belief_reserve(struct adl_belief *belief, size_t jobs)
 {
     return jobs <= belief->job_capacity

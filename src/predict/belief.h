@@ -34,6 +34,7 @@ struct adl_runtimes {
 
 int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct adl_belief **ret); /* 0 or ADL_ENOMEM */
 void adl_belief_destroy(struct adl_belief *belief);                                              /* accepts NULL */
+void adl_belief_reset(struct adl_belief *belief);               /* forgets all but similar jobs and their speeds */
 int adl_belief_reserve(struct adl_belief *belief, size_t jobs); /* room for that many live jobs; 0 or ADL_ENOMEM */
 
 /* Takes over what another of the same cluster has learned, which gets what this one has. */

@@ -21,9 +21,12 @@
 #define ADL_SEED_VALIDATION (UINT64_C(1) << 61)
 
 #define ADL_ROUND_EPISODES 64
+#define ADL_VALIDATION_MAX 4096 /* episodes of a validation, at most */
 
 struct adl_dqn_config {
-    const struct adl_scenario *scenario; /* outlives the trainer */
+    const struct adl_scenario *scenario; /* outlives the trainer, as the others do */
+    const struct adl_scenario *others;   /* more to learn from, in turn with it; figures are of the first */
+    uint32_t other_count;
     enum adl_qnet_kind network;
     uint64_t seed;
     uint64_t episodes;  /* in all; learning rate and exploration are scheduled over them */
@@ -34,7 +37,7 @@ struct adl_dqn_config {
     double explore, explore_end; /* fraction of random actions */
     double warm_started;         /* fraction of the episodes, at the start, in which the warm-start policy acts */
     double prior;                /* weight of the warm-start policy in the initial network */
-    double horizon_s;            /* rewards are discounted by exp(-t / horizon) */
+    double horizon;              /* rewards are discounted by exp(-t / (horizon * mean run time of the scenario)) */
     double trace;                /* lambda of Q(lambda) */
     double tail;                 /* weight of long completion times in the reward */
     uint32_t batch;              /* transitions per optimizer step */
@@ -42,7 +45,6 @@ struct adl_dqn_config {
     uint32_t target_rounds;      /* rounds between two copies into the target network */
     uint32_t validate_rounds;    /* rounds between two validations */
     uint32_t validation_episodes;
-    uint32_t warm_start_generations;
 };
 
 struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network);
@@ -56,9 +58,9 @@ struct adl_dqn_report {
     double loss;
     double explore;
     bool warm_started;
-    bool validated; /* the members below are set */
-    bool best;      /* the best so far on the validation seeds */
-    double validation_return;
+    bool validated;               /* the members below are set */
+    bool best;                    /* the best so far on the validation seeds */
+    double validation_return;     /* relative to that of the warm-start policy, which has -1 */
     struct adl_result validation; /* means over the validation seeds */
 };
 
@@ -67,9 +69,9 @@ struct adl_dqn_trainer;
 int adl_dqn_trainer_create(const struct adl_dqn_config *config, struct adl_dqn_trainer **ret, struct adl_error *err);
 void adl_dqn_trainer_destroy(struct adl_dqn_trainer *trainer); /* accepts NULL */
 
-/* Before the first round: fits the normalizer and searches the warm-start policy. progress as in rl/warm_start.h. */
-int adl_dqn_trainer_prepare(struct adl_dqn_trainer *trainer, int (*progress)(void *, uint32_t, double), void *self,
-                            struct adl_error *err);
+/* Before the first round: fits the normalizer, initializes the network with the warm-start policy (rl/warm_start.h) and
+ * evaluates that. *ret_warm_start: its means over the validation seeds. */
+int adl_dqn_trainer_prepare(struct adl_dqn_trainer *trainer, struct adl_result *ret_warm_start, struct adl_error *err);
 
 /* One round: 1 and its report, 0 if all episodes are done, negative on failure. */
 int adl_dqn_trainer_round(struct adl_dqn_trainer *trainer, struct adl_dqn_report *ret, struct adl_error *err);

@@ -47,13 +47,20 @@ struct adlro_environment {
 
 /* ---- create ---- */
 
-/* The engine needs a policy; here the caller decides. */
+/* The engine needs a policy; here the caller decides. The actions of the cell, which stand in the place of a model, are
+ * told which jobs join. */
 static int caller_create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                          void **ret_policy, struct adl_error *err)
 {
-    (void)config, (void)cluster, (void)seed, (void)err;
-    *ret_policy = NULL;
+    (void)cluster, (void)seed, (void)err;
+    *ret_policy = (void *)config->model;
     return 0;
+}
+
+static int64_t caller_rank(void *policy, const struct adl_state *state, uint32_t slot)
+{
+    adl_outlook_join(&((struct adl_actions *)policy)->outlook, state, slot);
+    return state->jobs[slot].submit_us;
 }
 
 static void caller_destroy(void *policy)
@@ -74,12 +81,14 @@ static const struct adl_policy_ops caller = {
     .create = caller_create,
     .destroy = caller_destroy,
     .copy = caller_copy,
+    .rank = caller_rank,
 };
 
 static int add_reward(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     struct cell *cell = self;
     cell->reward += adl_reward_until(&cell->reward_terms, state, event);
+    adl_outlook_observe(&cell->actions->outlook, event, state);
     return 0;
 }
 
@@ -94,7 +103,7 @@ static int create_cell(struct adlro_environment *env, const struct adlro_config 
         return status;
     cell->reward_terms = (struct adl_reward){.lambda = scenario->lambda, .tail = config->tail};
     if (adl_metrics_create(scenario->lambda, &cell->metrics) || adl_metrics_reserve(cell->metrics, jobs) ||
-        adl_world_sim_reserve(cell->world, jobs))
+        adl_world_sim_reserve(cell->world, jobs) || adl_outlook_reserve(&cell->actions->outlook, jobs))
         return adl_fail(err, ADL_ENOMEM, "out of memory for an environment of %zu jobs", jobs);
     struct adl_engine_config engine = {.cluster = &scenario->cluster,
                                        .policy = &caller,
@@ -102,6 +111,7 @@ static int create_cell(struct adlro_environment *env, const struct adlro_config 
                                        .world_ops = &adl_world_sim_ops,
                                        .world = cell->world,
                                        .observer_count = 2};
+    engine.policy_config.model = cell->actions;
     engine.observers[0] = adl_metrics_observer(cell->metrics);
     engine.observers[1] = (struct adl_observer){.self = cell, .event = add_reward};
     status = adl_engine_create(&engine, &cell->engine, err);
@@ -113,7 +123,7 @@ static int create_cell(struct adlro_environment *env, const struct adlro_config 
 
 static int create_tables(struct adlro_environment *env)
 {
-    const struct adl_observation_shape all = adl_observation_shape(ADL_OBSERVATION_SHARED, &env->scenario->cluster);
+    const struct adl_observation_shape all = adl_observation_shape(ADL_OBSERVATION_ALL, &env->scenario->cluster);
     const uint32_t count = env->shape.count;
     env->rows.gpus = calloc((size_t)all.gpus * all.gpu_features + 1, sizeof *env->rows.gpus);
     env->rows.state = calloc(all.state_features, sizeof *env->rows.state);
@@ -126,16 +136,20 @@ static int create_tables(struct adlro_environment *env)
     struct adl_dqn_options dqn = {0};
     if (adl_policy_options_fill(&adl_policy_dqn, &policy, &env->scenario->cluster, &dqn, NULL))
         return ADL_EINVAL;
+    dqn.lambda = env->scenario->lambda;
     for (uint32_t i = 0; i < count; i++)
-        if (adl_actions_create(&env->scenario->cluster, dqn.share, policy.preemption_us, &env->cells[i].actions))
+        if (adl_actions_create(&env->scenario->cluster, &dqn, policy.preemption_us, &env->cells[i].actions))
             return ADL_ENOMEM;
-    env->shape.members = env->cells[0].actions->gpu_capacity;
+    env->shape.members = env->observation == ADL_OBSERVATION_ACTIONS ? 1 : env->cells[0].actions->gpu_capacity;
     return 0;
 }
 
 static void set_shape(struct adlro_environment *env, const struct adlro_config *config)
 {
-    env->observation = config->observation == ADLRO_OBSERVATION_PAPER ? ADL_OBSERVATION_PAPER : ADL_OBSERVATION_SHARED;
+    static const enum adl_observation_kind kinds[] = {[ADLRO_OBSERVATION_ALL] = ADL_OBSERVATION_ALL,
+                                                      [ADLRO_OBSERVATION_PAPER] = ADL_OBSERVATION_PAPER,
+                                                      [ADLRO_OBSERVATION_ACTIONS] = ADL_OBSERVATION_ACTIONS};
+    env->observation = kinds[config->observation];
     const struct adl_observation_shape observation = adl_observation_shape(env->observation, &env->scenario->cluster);
     env->shape = (struct adlro_shape){.count = config->count ? config->count : 1,
                                       .gpus = observation.gpus,
@@ -272,6 +286,12 @@ void adl_environment_set_normalizer(struct adlro_environment *env, const struct 
     env->normalizer = *normalizer;
 }
 
+void adl_environment_set_lambda(struct adlro_environment *env, double lambda)
+{
+    for (uint32_t i = 0; i < env->shape.count; i++)
+        env->cells[i].reward_terms.lambda = env->cells[i].actions->lambda = lambda;
+}
+
 /* ---- observing ---- */
 
 static void write_actions(const struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
@@ -284,9 +304,10 @@ static void write_actions(const struct adlro_environment *env, uint32_t index, c
     offset[0] = 0;
     for (uint32_t c = 0; c < actions->count; c++) {
         const struct adl_action *action = &actions->list[c];
-        for (uint32_t i = 0; i < action->gpu_count; i++)
+        const uint32_t named = env->observation == ADL_OBSERVATION_ACTIONS ? 0 : action->gpu_count;
+        for (uint32_t i = 0; i < named; i++)
             members[offset[c] + (int32_t)i] = (int32_t)actions->gpus[action->gpu_offset + i];
-        offset[c + 1] = offset[c] + action->gpu_count;
+        offset[c + 1] = offset[c] + (int32_t)named;
     }
     memset(mask, 0, shape->actions);
     memset(mask, 1, actions->count);
@@ -301,6 +322,8 @@ static void write_rows(struct adlro_environment *env, uint32_t index, const stru
                                   &buffers->state[(size_t)index * shape->state_features],
                                   &buffers->actions[(size_t)index * shape->actions * shape->action_features]};
     struct adl_observation *rows = env->observation == ADL_OBSERVATION_PAPER ? &env->rows : &out;
+    if (env->observation == ADL_OBSERVATION_ACTIONS)
+        out.gpus = NULL;
     const struct adl_actions *actions = env->cells[index].actions;
     if (env->learning) {
         adl_observation_raw(state, actions, rows);
@@ -335,13 +358,24 @@ static int take_buffers(const struct adlro_buffers *buffers, struct adlro_buffer
     return adl_struct_read(&given, ret, sizeof *ret, err);
 }
 
+/* To the next event. */
+static int pass_time(struct cell *cell, struct adl_error *err)
+{
+    int status = adl_engine_settle(cell->engine, err);
+    if (status == 0)
+        status = adl_engine_advance(cell->engine, err);
+    cell->done = status == 0;
+    return status < 0 ? status : 0;
+}
+
 static int execute(struct adlro_environment *env, struct cell *cell, uint32_t index, struct adl_error *err)
 {
     const struct adl_action *action = &cell->actions->list[index];
     bool refused;
+    if (action->waits)
+        return pass_time(cell, err);
     adl_plan_reset(&env->plan);
-    if (adl_actions_execute(cell->actions, adl_engine_state(cell->engine), action,
-                            &cell->actions->gpus[action->gpu_offset], &env->plan))
+    if (adl_actions_execute(cell->actions, action, &env->plan))
         return adl_fail(err, ADL_EINVAL, "a start of %u GPUs does not fit into a plan", action->gpu_count);
     const int status = adl_engine_act(cell->engine, &env->plan, &refused, err);
     if (status == 0 && refused)
@@ -356,25 +390,15 @@ static int advance(struct adlro_environment *env, uint32_t index, const struct a
     struct cell *cell = &env->cells[index];
     struct adl_actions *actions = cell->actions;
     const struct adl_state *state = adl_engine_state(cell->engine);
-    for (;;) {
-        int status;
+    while (!cell->done) {
         adl_actions_find(actions, state);
         if (env->observation == ADL_OBSERVATION_PAPER)
-            adl_actions_keep_first_job(actions);
+            adl_actions_keep_one_job(actions, state);
         if (actions->count > 1)
             break;
-        if (actions->count == 1) {
-            status = execute(env, cell, 0, err);
-        } else {
-            status = adl_engine_settle(cell->engine, err);
-            if (status == 0)
-                status = adl_engine_advance(cell->engine, err);
-            cell->done = status == 0;
-        }
-        if (status < 0)
+        const int status = actions->count == 1 ? execute(env, cell, 0, err) : pass_time(cell, err);
+        if (status)
             return status;
-        if (cell->done)
-            break;
     }
     buffers->reward[index] = cell->reward;
     buffers->elapsed_s[index] = (double)(state->now_us - cell->decided_us) * 1e-6;
@@ -395,7 +419,7 @@ static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t se
     if (status)
         return status;
     adl_metrics_reset(cell->metrics);
-    cell->actions->reserved_job = ADL_NONE;
+    adl_actions_reset(cell->actions);
     cell->reward_terms.submit_s = cell->reward_terms.submit_s2 = 0;
     cell->reward = 0;
     cell->decided_us = 0;
@@ -477,11 +501,10 @@ static int copy_cell(struct cell *to, const struct cell *from, struct adl_error 
     int status = adl_world_sim_copy(to->world, from->world, err);
     if (status == 0)
         status = adl_engine_copy(to->engine, from->engine, err);
-    if (status == 0 && adl_metrics_copy(to->metrics, from->metrics))
+    if (status == 0 && (adl_metrics_copy(to->metrics, from->metrics) || adl_actions_copy(to->actions, from->actions)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for a copy of an environment");
     if (status)
         return status;
-    adl_actions_copy(to->actions, from->actions);
     to->reward_terms = from->reward_terms;
     to->reward = from->reward;
     to->decided_us = from->decided_us;
@@ -566,18 +589,4 @@ void adl_environment_result(struct adlro_environment *env, uint32_t index, struc
 {
     const struct adl_lower_bound none = {0};
     adl_metrics_result(env->cells[index].metrics, env->cells[index].engine, &none, ret);
-}
-
-void adlro_result(struct adlro_environment *env, uint32_t index, struct adlro_result *ret, size_t size)
-{
-    struct adl_result all;
-    adl_environment_result(env, index, &all);
-    const struct adlro_result result = {.jobs = all.jobs,
-                                        .jct_mean_s = all.value[ADL_METRIC_JCT_MEAN],
-                                        .jct_p99_s = all.value[ADL_METRIC_JCT_P99],
-                                        .throughput_jobs_per_h = all.value[ADL_METRIC_THROUGHPUT],
-                                        .gpu_utilization = all.value[ADL_METRIC_UTILIZATION],
-                                        .makespan_s = all.value[ADL_METRIC_MAKESPAN],
-                                        .reward = all.value[ADL_METRIC_REWARD]};
-    adl_struct_write(&result, sizeof result, ret, size);
 }

@@ -16,6 +16,9 @@ int adl_environment_create(const struct adl_scenario *scenario, const struct adl
 const struct adl_normalizer *adl_environment_normalizer(const struct adlro_environment *environment);
 void adl_environment_set_normalizer(struct adlro_environment *environment, const struct adl_normalizer *normalizer);
 
+/* Another weight of idle GPU time than the scenario's, from the next reset on. */
+void adl_environment_set_lambda(struct adlro_environment *environment, double lambda);
+
 /* Buffers of the sizes that the shape requires; 0 or ADL_ENOMEM. */
 int adl_buffers_create(const struct adlro_shape *shape, struct adlro_buffers *ret);
 void adl_buffers_clear(struct adlro_buffers *buffers); /* frees; accepts a zeroed one */

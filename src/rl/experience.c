@@ -3,6 +3,7 @@
 #include "base/real.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,4 +129,18 @@ void adl_experience_subtract_baseline(struct adl_experience *e, uint32_t replica
                 e->transitions[i].return_target -= SHARED_ADVANTAGE * advantage / others;
         }
     }
+}
+
+void adl_experience_set_scale(struct adl_experience *experience)
+{
+    const double count = experience->count ? (double)experience->count : 1;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < experience->count; i++)
+        sum += experience->transitions[i].return_target;
+    for (size_t i = 0; i < experience->count; i++) {
+        const double off = experience->transitions[i].return_target - sum / count;
+        squares += off * off;
+    }
+    experience->value_offset = sum / count;
+    experience->value_scale = squares > 0 ? sqrt(squares / count) : 1;
 }

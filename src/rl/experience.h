@@ -37,6 +37,7 @@ struct adl_experience {
     struct adl_transition *transitions;
     size_t gpus_capacity, state_capacity, actions_capacity, offsets_capacity, members_capacity, transitions_capacity;
     size_t action_count, member_count;
+    double value_offset, value_scale; /* a network's output times scale plus offset is a value; scale 0 = not yet set */
 };
 
 void adl_experience_init(struct adl_experience *ret, const struct adlro_shape *shape);
@@ -54,6 +55,9 @@ int adl_experience_add(struct adl_experience *experience, const struct adlro_sha
  * actions: one start among several matters little, and with half of the actions explored hardly any trace would be
  * left. Rewards are discounted by exp(-t / horizon_s). */
 void adl_experience_set_targets(struct adl_experience *experience, double horizon_s, double trace);
+
+/* Sets offset and scale so that these return targets correspond to outputs of about unit size. */
+void adl_experience_set_scale(struct adl_experience *experience);
 
 /* For parallel episodes with the same jobs: subtracts from each return target the advantage that the others had from
  * the same time on. This input-dependent baseline reduces variance, most of which comes from the arriving jobs, and

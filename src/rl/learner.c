@@ -93,7 +93,6 @@ int adl_learner_create(const struct adl_qnet *net, struct adl_thread_pool *pool,
     learner->pool = pool;
     learner->batch = batch;
     learner->gpus = shape->gpus;
-    learner->value_scale = 1;
     const int status = build(learner, shape, seed, err);
     if (status) {
         adl_learner_destroy(learner);
@@ -117,28 +116,12 @@ void adl_learner_destroy(struct adl_learner *learner)
     free(learner);
 }
 
-static size_t transition_count(const struct adl_experience *experience, uint32_t count)
+static size_t transition_count(const struct adl_experience *const *experience, uint32_t count)
 {
     size_t all = 0;
     for (uint32_t i = 0; i < count; i++)
-        all += experience[i].count;
+        all += experience[i]->count;
     return all;
-}
-
-void adl_learner_set_scale(struct adl_learner *learner, const struct adl_experience *experience, uint32_t count)
-{
-    const double all = (double)transition_count(experience, count);
-    double sum = 0, squares = 0;
-    for (uint32_t e = 0; e < count; e++)
-        for (size_t i = 0; i < experience[e].count; i++)
-            sum += experience[e].transitions[i].return_target;
-    const double mean = all > 0 ? sum / all : 0;
-    for (uint32_t e = 0; e < count; e++)
-        for (size_t i = 0; i < experience[e].count; i++)
-            squares += (experience[e].transitions[i].return_target - mean) *
-                       (experience[e].transitions[i].return_target - mean);
-    learner->value_offset = mean;
-    learner->value_scale = squares > 0 ? sqrt(squares / all) : 1;
 }
 
 /* ---- one batch ---- */
@@ -146,9 +129,10 @@ void adl_learner_set_scale(struct adl_learner *learner, const struct adl_experie
 /* False if there is no space for its actions or members. */
 static bool put_transition(const struct adl_learner *learner, struct adl_learner_shard *shard, int at, uint32_t which)
 {
-    const struct adl_experience *e = learner->experience;
-    for (; which >= e->count; e++)
-        which -= (uint32_t)e->count;
+    const struct adl_experience *const *of = learner->experience;
+    for (; which >= (*of)->count; of++)
+        which -= (uint32_t)(*of)->count;
+    const struct adl_experience *e = *of;
     const struct adl_transition *transition = &e->transitions[which];
     const int first = shard->action_offset[at], member = shard->member_offset[first];
     const uint32_t *offset = &e->member_offset[transition->action_first];
@@ -166,7 +150,7 @@ static bool put_transition(const struct adl_learner *learner, struct adl_learner
     shard->gpu_offset[at + 1] = (at + 1) * (int)learner->gpus;
     shard->action_offset[at + 1] = first + transition->action_count;
     shard->taken[at] = first + transition->action;
-    shard->targets[at] = (float)((transition->return_target - learner->value_offset) / learner->value_scale);
+    shard->targets[at] = (float)((transition->return_target - e->value_offset) / e->value_scale);
     return true;
 }
 
@@ -233,7 +217,7 @@ static void shuffle(uint32_t *order, size_t count, struct adl_rng *rng)
     }
 }
 
-int adl_learner_learn(struct adl_learner *learner, const struct adl_experience *experience, uint32_t count,
+int adl_learner_learn(struct adl_learner *learner, const struct adl_experience *const *experience, uint32_t count,
                       uint32_t passes, double learning_rate, uint64_t seed, double *ret_loss, struct adl_error *err)
 {
     const size_t all = transition_count(experience, count);

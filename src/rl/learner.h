@@ -23,9 +23,8 @@ struct adl_learner {
     size_t batch;
     uint32_t gpus; /* of every state */
     uint64_t updates;
-    double value_offset, value_scale; /* a network's output times scale plus offset is a value */
     /* Of the current batch. */
-    const struct adl_experience *experience;
+    const struct adl_experience *const *experience;
     size_t first, count;
 };
 
@@ -34,11 +33,8 @@ int adl_learner_create(const struct adl_qnet *net, struct adl_thread_pool *pool,
                        uint32_t batch, uint64_t seed, struct adl_learner **ret, struct adl_error *err);
 void adl_learner_destroy(struct adl_learner *learner); /* accepts NULL */
 
-/* Sets the scale so that these return targets correspond to outputs of about unit size. */
-void adl_learner_set_scale(struct adl_learner *learner, const struct adl_experience *experience, uint32_t count);
-
 /* passes passes over all transitions, in an order drawn from the seed. */
-int adl_learner_learn(struct adl_learner *learner, const struct adl_experience *experience, uint32_t count,
+int adl_learner_learn(struct adl_learner *learner, const struct adl_experience *const *experience, uint32_t count,
                       uint32_t passes, double learning_rate, uint64_t seed, double *ret_loss, struct adl_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 #include "rl/library.h"
 
 #include "policy/dqn/observation.h"
+#include "rl/environment.h"
 #include <adlro/adlro.h>
 
 #include <string.h>
@@ -61,8 +62,25 @@ const char *adlro_feature_name(int observation, int row, uint32_t index)
     static const enum adl_feature_row rows[] = {ADL_ROW_GPU, ADL_ROW_STATE, ADL_ROW_ACTION};
     if (observation == ADLRO_OBSERVATION_PAPER)
         return paper_feature(row, index);
-    if (observation != ADLRO_OBSERVATION_ALL || row < ADLRO_ROW_GPU || row > ADLRO_ROW_ACTION ||
-        index >= (uint32_t)adl_row_size(rows[row]))
+    const bool all = observation == ADLRO_OBSERVATION_ALL;
+    if ((!all && (observation != ADLRO_OBSERVATION_ACTIONS || row == ADLRO_ROW_GPU)) || row < ADLRO_ROW_GPU ||
+        row > ADLRO_ROW_ACTION || index >= (uint32_t)adl_row_size(rows[row]))
         return NULL;
     return adl_feature_table[(uint32_t)adl_row_first(rows[row]) + index].name;
+}
+
+/* ---- results ---- */
+
+void adlro_result(struct adlro_environment *env, uint32_t index, struct adlro_result *ret, size_t size)
+{
+    struct adl_result all;
+    adl_environment_result(env, index, &all);
+    const struct adlro_result result = {.jobs = all.jobs,
+                                        .jct_mean_s = all.value[ADL_METRIC_JCT_MEAN],
+                                        .jct_p99_s = all.value[ADL_METRIC_JCT_P99],
+                                        .throughput_jobs_per_h = all.value[ADL_METRIC_THROUGHPUT],
+                                        .gpu_utilization = all.value[ADL_METRIC_UTILIZATION],
+                                        .makespan_s = all.value[ADL_METRIC_MAKESPAN],
+                                        .reward = all.value[ADL_METRIC_REWARD]};
+    adl_struct_write(&result, sizeof result, ret, size);
 }

@@ -4,6 +4,7 @@
 #include "base/real.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define CLASSES_MAX 64
 #define GANGS       8 /* 1, 2, 3-4, 5-8 ... GPUs */
@@ -59,6 +60,16 @@ void adl_corrections_copy(struct adl_corrections *to, const struct adl_correctio
     *to = *from;
     ADL_COPY_ARRAY(to, own, from, cells, (size_t)CLASSES_MAX * from->types * GANGS * 2);
     ADL_COPY_ARRAY(to, own, from, type_terms, (size_t)CLASSES_MAX * from->types);
+}
+
+void adl_corrections_reset(struct adl_corrections *corrections)
+{
+    const size_t types = corrections->types;
+    memset(corrections->cells, 0, CLASSES_MAX * types * GANGS * 2 * sizeof *corrections->cells);
+    memset(corrections->type_terms, 0, CLASSES_MAX * types * sizeof *corrections->type_terms);
+    memset(corrections->gang_terms, 0, sizeof corrections->gang_terms);
+    memset(corrections->span_terms, 0, sizeof corrections->span_terms);
+    corrections->count = corrections->sum = 0;
 }
 
 static uint32_t gang_of(uint32_t gpus)

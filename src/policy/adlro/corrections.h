@@ -12,6 +12,7 @@ struct adl_corrections;
 int adl_corrections_create(const struct adl_cluster *cluster, struct adl_corrections **ret); /* 0 or ADL_ENOMEM */
 void adl_corrections_destroy(struct adl_corrections *corrections);                           /* accepts NULL */
 void adl_corrections_copy(struct adl_corrections *to, const struct adl_corrections *from);
+void adl_corrections_reset(struct adl_corrections *corrections); /* as after create */
 
 /* A job completed. log_ratio: ln(actual / predicted run time). */
 void adl_corrections_learn(struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,

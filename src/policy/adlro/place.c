@@ -8,9 +8,9 @@
 static double price_of(const struct adl_place_view *view, const struct adl_place *place, uint32_t slot, uint32_t type)
 {
     const struct adl_job_spec *spec = &view->state->jobs[slot].spec;
-    return place->due
-               ? 0
-               : view->price_weight * view->prices->of[type] * spec->gpus + adl_energy_price(view->energy, spec, type);
+    return place->due ? 0
+                      : view->price_weight * view->prices->of[type] * spec->gpus +
+                            (view->energy ? adl_energy_price(view->energy, spec, type) : 0);
 }
 
 static void note_now(struct adl_place *place, uint32_t type, double cost_us)

@@ -24,7 +24,7 @@ struct adl_place_view {
     struct adl_free_profile *profile;
     const struct adl_corrections *corrections;
     const struct adl_type_prices *prices;
-    const struct adl_energy *energy;
+    const struct adl_energy *energy; /* NULL: it has no price */
     double price_weight, delay_weight;
 };
 

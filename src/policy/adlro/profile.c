@@ -232,6 +232,13 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
     memcpy(profile->free_now, state->pool.free_gpus, sizeof profile->free_now);
 }
 
+void adl_free_profile_reset(struct adl_free_profile *profile)
+{
+    profile->planned_count = 0;
+    profile->reserved_types = 0;
+    list_nodes(profile);
+}
+
 /* ---- openings ---- */
 
 /* In one bank. A bank that has the GPUs no earlier than the best opening so far is not looked at. */

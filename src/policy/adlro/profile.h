@@ -14,6 +14,8 @@ int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_
 void adl_free_profile_destroy(struct adl_free_profile *profile);                              /* accepts NULL */
 void adl_free_profile_copy(struct adl_free_profile *to, const struct adl_free_profile *from); /* of the same cluster */
 
+void adl_free_profile_reset(struct adl_free_profile *profile); /* as after create */
+
 /* A job leaves its GPUs, or something else changes there. Call before the state knows of it. */
 void adl_free_profile_forget_job(struct adl_free_profile *profile, const struct adl_state *state, uint32_t slot);
 

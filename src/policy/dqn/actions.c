@@ -1,28 +1,27 @@
 #include "policy/dqn/actions.h"
 
 #include "base/copy.h"
-#include "policy/mechanism/preemption_victims.h"
+#include "base/real.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Others are preempted for the oldest job once it has waited this many times the cost of stopping and resuming one. */
-#define PREEMPT_AFTER_COSTS 20
+#define SAMPLE_MAX 256 /* waiting jobs, and running ones, whose run times make the typical one */
 
-int adl_actions_create(const struct adl_cluster *cluster, bool share, int64_t preemption_us, struct adl_actions **ret)
+int adl_actions_create(const struct adl_cluster *cluster, const struct adl_dqn_options *options, int64_t preemption_us,
+                       struct adl_actions **ret)
 {
     struct adl_actions *actions = calloc(1, sizeof *actions);
     if (!actions)
         return ADL_ENOMEM;
-    actions->share = share;
-    actions->preempt_after_us = PREEMPT_AFTER_COSTS * preemption_us;
-    actions->reserved_job = ADL_NONE;
+    actions->share = options->share;
+    actions->lambda = options->lambda;
+    actions->guard = options->guard;
     /* Room for every action to be a gang of medium size; actions beyond it are not listed. */
     actions->gpu_capacity = cluster->gpu_count + ADL_ACTIONS_MAX * 16;
     actions->gpus = malloc(actions->gpu_capacity * sizeof *actions->gpus);
-    actions->reserved_gpus = malloc((cluster->gpu_count + 1) * sizeof *actions->reserved_gpus);
-    actions->victims = malloc((cluster->gpu_count + 1) * sizeof *actions->victims);
-    if (!actions->gpus || !actions->reserved_gpus || !actions->victims ||
+    if (!actions->gpus || adl_outlook_create(cluster, preemption_us, &actions->outlook) ||
         adl_forecast_create(cluster, 1, &actions->forecast)) {
         adl_actions_destroy(actions);
         return ADL_ENOMEM;
@@ -36,102 +35,174 @@ void adl_actions_destroy(struct adl_actions *actions)
     if (!actions)
         return;
     adl_forecast_destroy(actions->forecast);
+    adl_outlook_clear(&actions->outlook);
     free(actions->gpus);
-    free(actions->reserved_gpus);
-    free(actions->victims);
     free(actions);
 }
 
-void adl_actions_copy(struct adl_actions *to, const struct adl_actions *from)
+int adl_actions_copy(struct adl_actions *to, const struct adl_actions *from)
 {
     const struct adl_actions own = *to;
+    if (adl_outlook_copy(&to->outlook, &from->outlook))
+        return ADL_ENOMEM;
+    const struct adl_outlook outlook = to->outlook;
     *to = *from;
+    to->outlook = outlook;
     to->forecast = own.forecast;
-    to->victims = own.victims; /* of one decision */
     adl_forecast_copy(to->forecast, from->forecast);
     ADL_COPY_ARRAY(to, own, from, gpus, from->gpu_count);
-    ADL_COPY_ARRAY(to, own, from, reserved_gpus, from->reserved_count);
+    return 0;
 }
 
-static void add(struct adl_actions *actions, const struct adl_state *state, uint32_t slot, uint32_t type, bool shared)
+void adl_actions_reset(struct adl_actions *actions)
 {
-    const uint16_t gpus = state->jobs[slot].spec.gpus;
-    actions->list[actions->count++] = (struct adl_action){
-        .job = slot, .gpu_offset = actions->gpu_count, .gpu_count = gpus, .type = (uint16_t)type, .shared = shared};
+    adl_outlook_reset(&actions->outlook);
+}
+
+/* ---- what the queue is like ---- */
+
+/* Adds waiting jobs to the sums of logarithms of run times, and to prices. */
+static uint32_t survey_queue(struct adl_actions *actions, const struct adl_state *state, double *sum)
+{
+    double jobs[ADL_TYPES_MAX] = {0};
+    uint32_t count = 0;
+    memset(actions->price, 0, sizeof actions->price);
+    memset(actions->slower, 0, sizeof actions->slower);
+    for (uint32_t i = 0; i < state->queue.heap_count; i++) {
+        const struct adl_lane *lane = &state->queue.lanes[state->queue.heap[i]];
+        const uint32_t first = lane->jobs.first;
+        const int64_t best_us = adl_state_shortest_us(state, first);
+        for (uint32_t s = first; s != ADL_NONE && count < SAMPLE_MAX; s = state->nodes[s].next, count++)
+            *sum += adl_log((double)state->nodes[s].weight + 1);
+        for (uint32_t left = state->jobs[first].eligible; left; left &= left - 1) {
+            const uint32_t type = (uint32_t)__builtin_ctz(left);
+            const int64_t here_us = adl_state_remaining_us(state, first, type);
+            actions->slower[type] += lane->jobs.count * adl_log((double)(here_us + 1) / (double)(best_us + 1));
+            jobs[type] += lane->jobs.count;
+            if (here_us == best_us && state->cluster->type_gpus[type] > 0)
+                actions->price[type] += (double)lane->jobs.count * lane->shape.gpus / state->cluster->type_gpus[type];
+        }
+    }
+    for (uint32_t t = 0; t < state->cluster->type_count; t++)
+        actions->slower[t] /= jobs[t] > 0 ? jobs[t] : 1;
+    return count;
+}
+
+static void survey(struct adl_actions *actions, const struct adl_state *state)
+{
+    double sum = 0;
+    uint32_t count = survey_queue(actions, state, &sum), running = 0;
+    for (uint32_t t = 0; t < state->cluster->type_count; t++)
+        for (uint32_t s = state->running[t].first; s != ADL_NONE && running < SAMPLE_MAX;
+             s = state->nodes[s].next, running++)
+            sum += adl_log((double)adl_state_shortest_us(state, s) + 1);
+    actions->typical_us = adl_exp(sum / (count + running > 0 ? count + running : 1));
+}
+
+/* ---- the list ---- */
+
+static struct adl_action_job candidate(const struct adl_actions *actions, const struct adl_state *state, uint32_t slot)
+{
+    return (struct adl_action_job){slot, actions->outlook.places[slot].rest_us + 1,
+                                   adl_outlook_rank(&actions->outlook, state, slot)};
+}
+
+static void add(struct adl_actions *actions, const struct adl_state *state, const struct adl_action_job *it,
+                uint32_t type, bool shared)
+{
+    const uint16_t gpus = state->jobs[it->slot].spec.gpus;
+    const uint32_t *members = &actions->gpus[actions->gpu_count];
+    const bool across =
+        gpus > 1 && adl_gpu_node_of(state->cluster, members[0]) != adl_gpu_node_of(state->cluster, members[gpus - 1]);
+    const double rest_us = adl_outlook_rest_us(&actions->outlook, state, it->slot, type, across);
+    actions->list[actions->count++] =
+        (struct adl_action){.job = it->slot,
+                            .gpu_offset = actions->gpu_count,
+                            .gpu_count = gpus,
+                            .type = (uint16_t)type,
+                            .shared = shared,
+                            .rest_us = rest_us,
+                            .best_us = it->best_us,
+                            .rate = it->rate,
+                            .cost_us = adl_outlook_cost_us(&actions->outlook, state, it->slot, type, across)};
     actions->gpu_count += gpus;
 }
 
-/* Lists the starts of a job, on each type where it fits without delaying the reservation. */
-static void add_starts(struct adl_actions *actions, const struct adl_state *state, uint32_t slot)
+/* The planned GPUs, if they do: the plan does not know of jobs beside others on one GPU. */
+static bool take_planned(const struct adl_actions *actions, const struct adl_state *state, uint32_t slot, uint32_t type,
+                         uint32_t *ret_gpus)
 {
-    const struct adl_job *job = &state->jobs[slot];
-    const bool held = actions->has_reservation && slot != actions->head;
+    const struct adl_planned_start *start = adl_outlook_start(&actions->outlook, slot, type);
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    if (!start || actions->has_reservation)
+        return false;
+    for (uint32_t i = 0, here = 1; i < spec->gpus; i++, here++) {
+        const uint32_t gpu = start->gpus[i], node = adl_gpu_node_of(state->cluster, gpu);
+        if (i > 0 && adl_gpu_node_of(state->cluster, start->gpus[i - 1]) != node)
+            here = 1;
+        if (state->gpus[gpu].job[0] != ADL_NONE || state->gpus[gpu].down ||
+            state->nodes_use[node].free_cores < (int64_t)spec->cpu_cores * here ||
+            state->nodes_use[node].free_memory_mib < (int64_t)spec->memory_mib * here)
+            return false;
+    }
+    memcpy(ret_gpus, start->gpus, spec->gpus * sizeof *ret_gpus);
+    return true;
+}
+
+/* Lists the starts of a job, on each type where it fits without delaying the reservation. */
+static void add_starts(struct adl_actions *actions, const struct adl_state *state, const struct adl_action_job *it)
+{
+    const struct adl_job *job = &state->jobs[it->slot];
+    const uint32_t first = actions->count;
     for (uint32_t left = job->eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        if (actions->count == ADL_ACTIONS_MAX || actions->gpu_count + job->spec.gpus > actions->gpu_capacity)
-            return;
-        const struct adl_hold hold = {&actions->reservation, held,
-                                      state->now_us + adl_state_remaining_us(state, slot, type)};
+        if (actions->count == ADL_ACTION_STARTS || actions->gpu_count + job->spec.gpus > actions->gpu_capacity)
+            break;
+        const struct adl_hold hold = {&actions->reservation, actions->has_reservation,
+                                      state->now_us + adl_state_remaining_us(state, it->slot, type)};
         uint32_t *gpus = &actions->gpus[actions->gpu_count];
-        if (state->pool.free_gpus[type] >= job->spec.gpus && adl_fit_find(state, slot, type, &hold, gpus))
-            add(actions, state, slot, type, false);
-        else if (actions->share && adl_fit_share(state, slot, type, &hold, gpus))
-            add(actions, state, slot, type, true);
+        if (take_planned(actions, state, it->slot, type, gpus)) {
+            add(actions, state, it, type, false);
+            actions->list[actions->count - 1].planned = true;
+        } else if (state->pool.free_gpus[type] >= job->spec.gpus && adl_fit_find(state, it->slot, type, &hold, gpus))
+            add(actions, state, it, type, false);
+        else if (actions->share && adl_fit_share(state, it->slot, type, &hold, gpus))
+            add(actions, state, it, type, true);
+    }
+    if (actions->count == first)
+        return;
+    const struct adl_place *place = &actions->outlook.places[it->slot];
+    const bool placed = place->opening.start_us != INT64_MAX;
+    for (uint32_t c = first; c < actions->count; c++) {
+        struct adl_action *action = &actions->list[c];
+        action->least_cost_us = placed && place->cost_us < action->cost_us ? place->cost_us : action->cost_us;
     }
 }
 
-/* Only while the head does not fit: forecasts are for jobs that have to wait. */
-static void reserve_for_head(struct adl_actions *actions, const struct adl_state *state)
+/* The job that has waited longest for what it needs, if it is overdue. */
+static uint32_t find_overdue(const struct adl_actions *actions, const struct adl_state *state)
+{
+    const struct adl_queue *queue = &state->queue;
+    double most = actions->guard;
+    uint32_t found = ADL_NONE;
+    for (uint32_t i = 0; i < queue->heap_count; i++) {
+        const uint32_t slot = queue->lanes[queue->heap[i]].jobs.first;
+        const double waits = (double)adl_state_waited_us(state, slot);
+        if (waits <= most * (actions->typical_us + (double)state->nodes[slot].weight))
+            continue;
+        most = waits / (actions->typical_us + (double)state->nodes[slot].weight);
+        found = slot;
+    }
+    return found;
+}
+
+static void reserve_for_overdue(struct adl_actions *actions, const struct adl_state *state)
 {
     uint32_t count;
     adl_forecast_clear(actions->forecast);
-    actions->has_reservation = adl_forecast_reserve(actions->forecast, state, actions->head);
+    actions->has_reservation = adl_forecast_reserve(actions->forecast, state, actions->overdue);
     if (actions->has_reservation)
         actions->reservation = *adl_forecast_reservations(actions->forecast, &count);
-}
-
-/* Lists the head on GPUs of younger jobs, on the type where it would run shortest. */
-static void add_preemption(struct adl_actions *actions, const struct adl_state *state)
-{
-    const struct adl_job *job = &state->jobs[actions->head];
-    int64_t least_us = INT64_MAX;
-    for (uint32_t left = job->eligible; left; left &= left - 1) {
-        const uint32_t type = (uint32_t)__builtin_ctz(left);
-        const int64_t time_us = adl_state_remaining_us(state, actions->head, type);
-        if (time_us >= least_us || job->spec.gpus > actions->gpu_capacity ||
-            !adl_preemption_victims_find(state, actions->head, type, actions->gpus))
-            continue;
-        least_us = time_us;
-        actions->count = actions->gpu_count = 0;
-        add(actions, state, actions->head, type, false);
-        actions->list[0].preempts = true;
-    }
-    if (actions->count > 0)
-        adl_preemption_victims_find(state, actions->head, actions->list[0].type, actions->gpus);
-}
-
-/* Lists the job with reserved GPUs once the victims have left; until then nothing, because they may leave at any
- * moment. A reservation that cannot be used any more is dropped. True if there is one. */
-static bool serve_reservation(struct adl_actions *actions, const struct adl_state *state)
-{
-    if (actions->reserved_job == ADL_NONE)
-        return false;
-    const struct adl_job *job =
-        actions->reserved_job < state->job_capacity ? &state->jobs[actions->reserved_job] : NULL;
-    const bool waits = job && job->phase == ADL_PHASE_PENDING && job->spec.id == actions->reserved_job_id;
-    for (uint32_t i = 0; i < actions->reserved_count && waits; i++) {
-        const uint32_t holder = state->gpus[actions->reserved_gpus[i]].job[0];
-        if (holder != ADL_NONE && state->jobs[holder].phase == ADL_PHASE_STOPPING)
-            return true;
-    }
-    const uint32_t reserved_job = actions->reserved_job;
-    actions->reserved_job = ADL_NONE;
-    if (!waits || !adl_preemption_victims_ready(state, reserved_job, actions->reserved_gpus))
-        return false;
-    memcpy(actions->gpus, actions->reserved_gpus, actions->reserved_count * sizeof *actions->gpus);
-    add(actions, state, reserved_job, adl_gpu_type_of(state->cluster, actions->reserved_gpus[0]), false);
-    actions->list[0].after_preemption = true;
-    return true;
 }
 
 static uint32_t shortest_of(const struct adl_state *state, uint32_t lane)
@@ -148,69 +219,110 @@ static bool something_free(const struct adl_actions *actions, const struct adl_s
     return some;
 }
 
-void adl_actions_find(struct adl_actions *actions, const struct adl_state *state)
+/* Keeps the candidates in order, the highest rate first; few, so by insertion. */
+static void add_candidate(struct adl_actions *actions, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_action_job it = candidate(actions, state, slot);
+    uint32_t at = actions->candidate_count++;
+    for (; at > 0 && actions->candidates[at - 1].rate < it.rate; at--)
+        actions->candidates[at] = actions->candidates[at - 1];
+    actions->candidates[at] = it;
+}
+
+/* Neither overdue nor planned to start now. */
+static bool is_new(const struct adl_actions *actions, uint32_t slot)
+{
+    bool planned = slot == actions->overdue;
+    for (uint32_t i = 0; i < actions->outlook.start_count; i++)
+        planned |= actions->outlook.starts[i].slot == slot;
+    return !planned;
+}
+
+/* Jobs that are planned to start now; of each lane, the oldest and the shortest. */
+static void find_candidates(struct adl_actions *actions, const struct adl_state *state)
 {
     const struct adl_queue *queue = &state->queue;
-    actions->count = actions->gpu_count = 0;
-    actions->has_reservation = false;
-    actions->head = adl_queue_head(queue);
-    if (actions->head == ADL_NONE || serve_reservation(actions, state))
-        return;
-    add_starts(actions, state, actions->head);
-    if (actions->count > 0)
-        return; /* other starts could delay it: it goes first, on any type */
-    if (state->now_us - state->jobs[actions->head].submit_us >= actions->preempt_after_us)
-        add_preemption(actions, state);
-    if (actions->count > 0 || !something_free(actions, state))
-        return;
-    reserve_for_head(actions, state);
     uint32_t lanes = 0;
+    for (uint32_t i = 0; i < actions->outlook.start_count; i++)
+        if (state->jobs[actions->outlook.starts[i].slot].phase == ADL_PHASE_PENDING &&
+            actions->outlook.starts[i].slot != actions->overdue)
+            add_candidate(actions, state, actions->outlook.starts[i].slot);
     adl_walk_begin(queue);
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE && lanes < ADL_ACTION_LANES; adl_walk_leave(queue)) {
         if (!actions->share && !adl_fit_room(state, slot))
             continue;
         lanes++;
         const uint32_t shortest = shortest_of(state, state->jobs[slot].lane);
-        if (slot != actions->head)
-            add_starts(actions, state, slot);
-        if (shortest != slot)
-            add_starts(actions, state, shortest);
+        if (is_new(actions, slot))
+            add_candidate(actions, state, slot);
+        if (shortest != slot && is_new(actions, shortest))
+            add_candidate(actions, state, shortest);
     }
 }
 
-void adl_actions_keep_first_job(struct adl_actions *actions)
+/* Like the start with the lowest rate, but at the least cost. */
+static void add_wait(struct adl_actions *actions)
 {
-    uint32_t kept = 0;
+    struct adl_action wait = actions->list[actions->count - 1];
+    bool none_planned = true;
+    wait.waits = true;
+    wait.gpu_offset = actions->gpu_count;
+    wait.gpu_count = 0;
+    wait.cost_us = wait.least_cost_us;
     for (uint32_t c = 0; c < actions->count; c++)
-        if (actions->list[c].job == actions->list[0].job)
+        none_planned &= !actions->list[c].planned;
+    wait.planned = none_planned;
+    actions->list[actions->count++] = wait;
+}
+
+void adl_actions_find(struct adl_actions *actions, const struct adl_state *state)
+{
+    actions->count = actions->gpu_count = actions->candidate_count = 0;
+    actions->has_reservation = false;
+    actions->overdue = ADL_NONE;
+    actions->head = adl_queue_head(&state->queue);
+    if (actions->head == ADL_NONE || actions->outlook.failed || !something_free(actions, state))
+        return;
+    survey(actions, state);
+    adl_outlook_find(&actions->outlook, state);
+    actions->overdue = find_overdue(actions, state);
+    if (actions->overdue != ADL_NONE) {
+        const struct adl_action_job first = candidate(actions, state, actions->overdue);
+        add_starts(actions, state, &first);
+        if (actions->count > 0)
+            return; /* other starts could delay it */
+        reserve_for_overdue(actions, state);
+    }
+    find_candidates(actions, state);
+    for (uint32_t i = 0; i < actions->candidate_count && actions->count < ADL_ACTION_STARTS; i++)
+        add_starts(actions, state, &actions->candidates[i]);
+    if (actions->count > 0 && state->busy_gpus > 0)
+        add_wait(actions);
+}
+
+void adl_actions_keep_one_job(struct adl_actions *actions, const struct adl_state *state)
+{
+    uint32_t kept = 0, oldest = ADL_NONE;
+    for (uint32_t c = 0; c < actions->count; c++)
+        if (oldest == ADL_NONE || state->jobs[actions->list[c].job].submit_us < state->jobs[oldest].submit_us)
+            oldest = actions->list[c].job;
+    for (uint32_t c = 0; c < actions->count; c++)
+        if (actions->list[c].job == oldest && !actions->list[c].waits)
             actions->list[kept++] = actions->list[c];
     actions->count = kept;
 }
 
-int adl_actions_execute(struct adl_actions *actions, const struct adl_state *state, const struct adl_action *action,
-                        const uint32_t *gpus, struct adl_plan *plan)
+int adl_actions_execute(struct adl_actions *actions, const struct adl_action *action, struct adl_plan *plan)
 {
-    if (!action->preempts) {
-        uint32_t *room = adl_plan_gpus(plan, action->gpu_count);
-        if (!room)
-            return ADL_EREFUSED;
-        memcpy(room, gpus, action->gpu_count * sizeof *room);
-        const int started = adl_plan_start(plan, action->job, action->gpu_count);
-        if (started == 0)
-            adl_plan_because(
-                plan, adl_reason_make(action->after_preemption ? ADL_RULE_CLEARED : ADL_RULE_AGENT, ADL_NONE, 0, 0));
-        return started;
-    }
-    const uint32_t victims = adl_preemption_victims_list(state, gpus, action->gpu_count, actions->victims);
-    actions->reserved_job = action->job;
-    actions->reserved_job_id = state->jobs[action->job].spec.id;
-    actions->reserved_count = action->gpu_count;
-    memcpy(actions->reserved_gpus, gpus, action->gpu_count * sizeof *actions->reserved_gpus);
-    int status = 0;
-    for (uint32_t v = 0; v < victims && status == 0; v++) {
-        status = adl_plan_preempt(plan, actions->victims[v]);
-        if (status == 0)
-            adl_plan_because(plan, adl_preemption_victims_reason(state, actions->victims[v], action->job));
-    }
-    return status;
+    actions->outlook.outdated |= !action->planned && !action->waits;
+    if (action->waits)
+        return 0;
+    uint32_t *room = adl_plan_gpus(plan, action->gpu_count);
+    if (!room)
+        return ADL_EREFUSED;
+    memcpy(room, &actions->gpus[action->gpu_offset], action->gpu_count * sizeof *room);
+    const int started = adl_plan_start(plan, action->job, action->gpu_count);
+    if (started == 0)
+        adl_plan_because(plan, adl_reason_make(ADL_RULE_AGENT, ADL_NONE, 0, 0));
+    return started;
 }

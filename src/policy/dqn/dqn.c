@@ -14,7 +14,21 @@
 
 #include <stdlib.h>
 
-static const struct adl_policy_option options[] = {ADL_POLICY_SHARE(struct adl_dqn_options)};
+static const struct adl_policy_option options[] = {
+    {.name = "lambda",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct adl_dqn_options, lambda),
+     .value = "-1",
+     .range = {.min = -1, .max = 1},
+     .help = "weight of idle GPU time beside completion times, from 0 to 1; -1 = the scenario's"},
+    {.name = "guard",
+     .type = ADL_POLICY_REAL,
+     .offset = offsetof(struct adl_dqn_options, guard),
+     .value = "40",
+     .range = {.min = 1, .max = 1e6},
+     .help = "nobody may delay a job that waited this many times the sum of a typical run time and its own"},
+    ADL_POLICY_SHARE(struct adl_dqn_options),
+};
 
 struct dqn {
     struct adl_model model;
@@ -61,10 +75,12 @@ static int allocate_rows(const struct adl_cluster *cluster, enum adl_observation
 static int allocate(struct dqn *self, const struct adl_policy_config *config, const struct adl_cluster *cluster,
                     struct adl_error *err)
 {
-    const struct adl_dqn_options *own = config->options;
+    struct adl_dqn_options own = *(const struct adl_dqn_options *)config->options;
     const struct adl_qnet_limits limits = {1, (int)cluster->gpu_count, ADL_ACTIONS_MAX};
-    if (adl_actions_create(cluster, own->share, config->preemption_us, &self->actions) ||
-        allocate_rows(cluster, ADL_OBSERVATION_SHARED, &self->rows) ||
+    if (own.lambda < 0)
+        own.lambda = config->lambda;
+    if (adl_actions_create(cluster, &own, config->preemption_us, &self->actions) ||
+        allocate_rows(cluster, ADL_OBSERVATION_ALL, &self->rows) ||
         allocate_rows(cluster, ADL_OBSERVATION_PAPER, &self->paper))
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy dqn");
     self->q = malloc(ADL_ACTIONS_MAX * sizeof *self->q);
@@ -103,7 +119,7 @@ static int load_model(struct dqn *self, const struct adl_policy_config *config, 
     const struct adl_model_section *text = adl_model_section_find(&self->model, ADL_MODEL_NORMALIZER);
     if (!text)
         return adl_fail(err, ADL_EINVAL, "the model has no normalizer; `adlro train` writes one with it");
-    self->observation = self->model.shape.kind == ADL_QNET_PAPER ? ADL_OBSERVATION_PAPER : ADL_OBSERVATION_SHARED;
+    self->observation = self->model.shape.kind == ADL_QNET_PAPER ? ADL_OBSERVATION_PAPER : ADL_OBSERVATION_ACTIONS;
     status = adl_normalizer_decode(&self->normalizer, text->bytes, text->size, err);
     if (status == 0)
         status = check_fit(self, cluster, err);
@@ -133,11 +149,10 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
 /* All but the actions is fixed when it is created, or of one decision. */
 static int copy(void *policy, const void *from)
 {
-    adl_actions_copy(((struct dqn *)policy)->actions, ((const struct dqn *)from)->actions);
-    return 0;
+    return adl_actions_copy(((struct dqn *)policy)->actions, ((const struct dqn *)from)->actions);
 }
 
-/* The actions' GPUs in the form of the network's input. */
+/* The actions' GPUs in the form of the network's input; the network that shares its weights takes none. */
 static void list_members(struct dqn *self)
 {
     const struct adl_actions *actions = self->actions;
@@ -145,7 +160,7 @@ static void list_members(struct dqn *self)
     for (uint32_t c = 0; c < actions->count; c++) {
         const struct adl_action *action = &actions->list[c];
         self->member_offset[c] = at;
-        for (uint32_t i = 0; i < action->gpu_count; i++)
+        for (uint32_t i = 0; i < action->gpu_count && self->observation == ADL_OBSERVATION_PAPER; i++)
             self->members[at++] = (int)actions->gpus[action->gpu_offset + i];
     }
     self->member_offset[actions->count] = at;
@@ -154,11 +169,14 @@ static void list_members(struct dqn *self)
 static uint32_t best_action(struct dqn *self, const struct adl_state *state)
 {
     struct adl_actions *actions = self->actions;
-    const uint32_t gpus = state->cluster->gpu_count;
-    adl_observation_fill(&self->normalizer, state, actions, &self->rows);
-    if (self->observation == ADL_OBSERVATION_PAPER)
-        adl_observation_paper(&self->rows, gpus, &self->paper);
-    const struct adl_observation *seen = self->observation == ADL_OBSERVATION_PAPER ? &self->paper : &self->rows;
+    const bool paper = self->observation == ADL_OBSERVATION_PAPER;
+    const uint32_t gpus = paper ? state->cluster->gpu_count : 0;
+    struct adl_observation rows = self->rows;
+    rows.gpus = paper ? rows.gpus : NULL;
+    adl_observation_fill(&self->normalizer, state, actions, &rows);
+    if (paper)
+        adl_observation_paper(&rows, gpus, &self->paper);
+    const struct adl_observation *seen = paper ? &self->paper : &rows;
     list_members(self);
     self->gpu_offset[1] = (int)gpus;
     self->action_offset[1] = (int)actions->count;
@@ -187,41 +205,73 @@ static struct adl_reason reason_of(const struct dqn *self, const struct adl_stat
         for (uint32_t c = next + 1; c < actions->count; c++)
             next = c != chosen && self->q[c] > self->q[next] ? c : next;
         const uint32_t other = actions->list[next].job;
-        return adl_reason_make(ADL_RULE_VALUE, other == action->job ? ADL_NONE : other, (double)self->q[chosen],
-                               (double)self->q[next]);
+        return adl_reason_make(ADL_RULE_VALUE, other == action->job || actions->list[next].waits ? ADL_NONE : other,
+                               (double)self->q[chosen], (double)self->q[next]);
     }
     if (!actions->has_reservation)
         return action->job == actions->head ? adl_reason_ranked(state, &state->queue, action->job, ADL_RULE_FIRST)
                                             : adl_reason_make(ADL_RULE_ONLY, ADL_NONE, 0, 0);
-    return adl_reason_make(ADL_RULE_ONLY, actions->head,
+    return adl_reason_make(ADL_RULE_ONLY, actions->overdue,
                            (double)adl_state_remaining_us(state, action->job, action->type) * 1e-6,
                            (double)(actions->reservation.start_us - state->now_us) * 1e-6);
+}
+
+static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
+{
+    struct dqn *self = policy;
+    adl_outlook_join(&self->actions->outlook, state, slot);
+    return state->jobs[slot].submit_us;
 }
 
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     struct dqn *self = policy;
     struct adl_actions *actions = self->actions;
+    if (actions->outlook.failed)
+        return ADL_ENOMEM;
     adl_actions_find(actions, state);
     if (self->observation == ADL_OBSERVATION_PAPER)
-        adl_actions_keep_first_job(actions);
+        adl_actions_keep_one_job(actions, state);
     if (actions->count == 0)
         return 0;
     const uint32_t chosen = actions->count > 1 ? best_action(self, state) : 0;
     const struct adl_action *action = &actions->list[chosen];
-    const int status = adl_actions_execute(actions, state, action, &actions->gpus[action->gpu_offset], plan);
-    if (status == 0 && !action->preempts && !action->after_preemption)
+    const int status = adl_actions_execute(actions, action, plan);
+    if (status == 0 && !action->waits)
         adl_plan_because(plan, reason_of(self, state, chosen));
     return status;
 }
 
+static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
+{
+    struct dqn *self = policy;
+    adl_outlook_observe(&self->actions->outlook, event, state);
+}
+
 const struct adl_policy_ops adl_policy_dqn = {
     .name = "dqn",
-    .summary = "deep Q-network: the start that a trained network values most, the oldest job never delayed",
+    .summary = "deep Q-network: the start that a trained network values most, or to wait for a better one",
     .track_running = true,
     ADL_POLICY_OPTIONS(options, struct adl_dqn_options),
     .create = create,
     .destroy = destroy,
     .copy = copy,
+    .rank = rank,
     .decide = decide,
+    .observe = observe,
+};
+
+const struct adl_policy_ops adl_policy_dqn_fast = {
+    .name = "dqn-fast",
+    .summary = "dqn that counts completion times only, not idle GPUs",
+    .track_running = true,
+    ADL_POLICY_OPTIONS(options, struct adl_dqn_options),
+    .settings = "lambda=0\n",
+    .variant_of = "dqn",
+    .create = create,
+    .destroy = destroy,
+    .copy = copy,
+    .rank = rank,
+    .decide = decide,
+    .observe = observe,
 };

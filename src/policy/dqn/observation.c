@@ -1,22 +1,22 @@
 #include "policy/dqn/observation.h"
 
+#include "base/real.h"
+#include "predict/belief.h"
+
 #include <math.h>
 #include <string.h>
 
-#define GPU_SIZE    (ADL_STATE_QUEUE - ADL_GPU_BUSY)
-#define STATE_SIZE  (ADL_ACTION_TIME - ADL_STATE_QUEUE)
-#define ACTION_SIZE (ADL_FEATURE_COUNT - ADL_ACTION_TIME)
+#define GPU_SIZE    (ADL_STATE_LAMBDA - ADL_GPU_BUSY)
+#define STATE_SIZE  (ADL_ACTION_WAIT - ADL_STATE_LAMBDA)
+#define ACTION_SIZE (ADL_FEATURE_COUNT - ADL_ACTION_WAIT)
 
 struct adl_observation_shape adl_observation_shape(enum adl_observation_kind kind, const struct adl_cluster *cluster)
 {
     if (kind == ADL_OBSERVATION_PAPER)
         return (struct adl_observation_shape){cluster->gpu_count, ADL_PAPER_GPU_FEATURES, ADL_PAPER_STATE_FEATURES, 1};
+    if (kind == ADL_OBSERVATION_ACTIONS)
+        return (struct adl_observation_shape){0, 1, STATE_SIZE, ACTION_SIZE};
     return (struct adl_observation_shape){cluster->gpu_count, GPU_SIZE, STATE_SIZE, ACTION_SIZE};
-}
-
-static float seconds(int64_t us)
-{
-    return (float)us * 1e-6f;
 }
 
 static float share(double part, double whole)
@@ -101,7 +101,8 @@ static void fill_readings(const struct adl_normalizer *normalizer, const struct 
     }
 }
 
-static void fill_gpu(const struct adl_normalizer *normalizer, const struct adl_state *state, uint32_t gpu, float *ret)
+static void fill_gpu(const struct adl_normalizer *normalizer, const struct adl_state *state, double typical_us,
+                     uint32_t gpu, float *ret)
 {
     const struct adl_gpu_use *use = &state->gpus[gpu];
     ret[ADL_GPU_BUSY] = use->job[0] != ADL_NONE;
@@ -109,8 +110,9 @@ static void fill_gpu(const struct adl_normalizer *normalizer, const struct adl_s
     ret[ADL_GPU_SHARED] = use->job[1] != ADL_NONE;
     if (use->job[0] != ADL_NONE) {
         const struct adl_job *job = &state->jobs[use->job[0]];
-        ret[ADL_GPU_LEFT] = put(normalizer, ADL_GPU_LEFT, seconds(job->expected_us - state->now_us));
-        ret[ADL_GPU_HELD] = put(normalizer, ADL_GPU_HELD, seconds(state->now_us - job->start_us));
+        ret[ADL_GPU_LEFT] =
+            put(normalizer, ADL_GPU_LEFT, share((double)(job->expected_us - state->now_us), typical_us));
+        ret[ADL_GPU_HELD] = put(normalizer, ADL_GPU_HELD, share((double)(state->now_us - job->start_us), typical_us));
         ret[ADL_GPU_GANG] = put(normalizer, ADL_GPU_GANG, job->spec.gpus);
     }
     fill_readings(normalizer, state, gpu, ret);
@@ -133,7 +135,7 @@ static void fill_gpus(const struct adl_normalizer *normalizer, const struct adl_
             for (int f = 0; f < GPU_SIZE; f++)
                 row[f] = common[f];
             row[ADL_GPU_NODE_FIRST] = g == cluster->nodes[bank->node].gpu_first;
-            fill_gpu(normalizer, state, g, row);
+            fill_gpu(normalizer, state, actions->typical_us, g, row);
         }
     }
 }
@@ -146,8 +148,8 @@ static void fill_gpus(const struct adl_normalizer *normalizer, const struct adl_
 
 struct demand {
     double gpus;
-    double jobs, ages_s, ages_s2, work_gpu_s; /* of the jobs sampled */
-    double wide_jobs, wide_ages_s2, wide_work_gpu_s;
+    double jobs, ages_us, ages_us2, work_us; /* of the jobs sampled; work in GPU us */
+    double wide_work_us;
     double by_kind[ADL_KIND_COUNT];
     double by_gang[4];
     double by_type[ADL_TYPES_MAX];
@@ -163,17 +165,13 @@ static void add_ages(const struct adl_state *state, const struct adl_lane *lane,
     const double gpus = lane->shape.gpus;
     for (uint32_t slot = lane->jobs.first; slot != ADL_NONE && demand->jobs < SAMPLE_MAX;
          slot = state->nodes[slot].next) {
-        const double age_s = (double)(state->now_us - state->jobs[slot].submit_us) * 1e-6;
-        const double work = gpus * (double)state->nodes[slot].weight * 1e-6;
+        const double age_us = (double)(state->now_us - state->jobs[slot].submit_us);
+        const double work_us = gpus * (double)state->nodes[slot].weight;
         demand->jobs++;
-        demand->ages_s += age_s;
-        demand->ages_s2 += age_s * age_s;
-        demand->work_gpu_s += work;
-        if (lane->shape.gpus >= WIDE) {
-            demand->wide_jobs++;
-            demand->wide_ages_s2 += age_s * age_s;
-            demand->wide_work_gpu_s += work;
-        }
+        demand->ages_us += age_us;
+        demand->ages_us2 += age_us * age_us;
+        demand->work_us += work_us;
+        demand->wide_work_us += lane->shape.gpus >= WIDE ? work_us : 0;
     }
 }
 
@@ -194,26 +192,36 @@ static struct demand demand_of(const struct adl_state *state)
     return demand;
 }
 
+static uint32_t types_with_free_gpus(const struct adl_state *state)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < state->cluster->type_count; t++)
+        count += state->pool.free_gpus[t] > 0;
+    return count;
+}
+
 static void fill_state(const struct adl_state *state, const struct adl_actions *actions, const struct demand *demand,
                        float *row)
 {
-    const double gpus = state->cluster->gpu_count;
-    const struct adl_job *head = actions->head == ADL_NONE ? NULL : &state->jobs[actions->head];
-    row[ADL_STATE_QUEUE] = (float)state->queue.count;
+    const double gpus = state->cluster->gpu_count, typical_us = actions->typical_us;
+    row[ADL_STATE_LAMBDA] = (float)actions->lambda;
+    row[ADL_STATE_QUEUE] = share(state->queue.count, gpus);
     row[ADL_STATE_RUNNING] = share(state->running_jobs, gpus);
     row[ADL_STATE_BUSY] = share(state->busy_gpus, gpus);
     row[ADL_STATE_DOWN] = share(state->down_gpus, gpus);
     row[ADL_STATE_DEMAND] = share(demand->gpus, gpus);
-    row[ADL_STATE_WORK] = share(demand->work_gpu_s, gpus);
-    row[ADL_STATE_WORK_WIDE] = share(demand->wide_work_gpu_s, gpus);
-    row[ADL_STATE_AGE_MEAN] = share(demand->ages_s, demand->jobs);
-    row[ADL_STATE_AGE_RMS] = sqrtf(share(demand->ages_s2, demand->jobs));
-    row[ADL_STATE_AGE_RMS_WIDE] = sqrtf(share(demand->wide_ages_s2, demand->wide_jobs));
-    row[ADL_STATE_OLDEST] = head ? seconds(state->now_us - head->submit_us) : NAN;
+    row[ADL_STATE_WORK] = share(demand->work_us, gpus * typical_us);
+    row[ADL_STATE_WORK_WIDE] = share(demand->wide_work_us, gpus * typical_us);
+    row[ADL_STATE_OLDEST] = actions->head == ADL_NONE
+                                ? NAN
+                                : share((double)(state->now_us - state->jobs[actions->head].submit_us), typical_us);
+    row[ADL_STATE_AGE_MEAN] = share(demand->ages_us, demand->jobs * typical_us);
+    row[ADL_STATE_AGE_RMS] = share((double)sqrtf(share(demand->ages_us2, demand->jobs)), typical_us);
     row[ADL_STATE_RESERVATION_IN] =
-        actions->has_reservation ? seconds(actions->reservation.start_us - state->now_us) : NAN;
+        actions->has_reservation ? share((double)(actions->reservation.start_us - state->now_us), typical_us) : NAN;
     row[ADL_STATE_RESERVED_GPUS] = actions->has_reservation ? share(actions->reservation.gpus, gpus) : NAN;
-    row[ADL_STATE_HEAD_PRIORITY] = head ? head->spec.priority : NAN;
+    row[ADL_STATE_FREE_TYPES] = share(types_with_free_gpus(state), state->cluster->type_count);
+    row[ADL_STATE_STARTS] = (float)actions->count;
     for (int k = 0; k < ADL_KIND_COUNT; k++)
         row[ADL_STATE_KIND_TRAINING + k] = share(demand->by_kind[k], demand->gpus);
     for (int c = 0; c < 4; c++)
@@ -222,7 +230,7 @@ static void fill_state(const struct adl_state *state, const struct adl_actions *
 
 /* ---- actions ---- */
 
-/* Features of an action's GPUs: what stays free of their bank and node, and whether they span nodes. */
+/* Features of a start's GPUs: what stays free of their bank and node, and whether they span nodes. */
 static void fill_place(const struct adl_state *state, const struct adl_action *action, const uint32_t *gpus, float *row)
 {
     const struct adl_cluster *cluster = state->cluster;
@@ -236,6 +244,7 @@ static void fill_place(const struct adl_state *state, const struct adl_action *a
     const uint32_t taken = action->shared ? 0 : action->gpu_count < free_here ? action->gpu_count : free_here;
     const double cores_left = state->nodes_use[node].free_cores - (double)spec->cpu_cores * taken;
     row[ADL_ACTION_SPANS] = spans;
+    row[ADL_ACTION_GPUS_OF_NODE] = share(action->gpu_count, its_node->gpu_count);
     row[ADL_ACTION_OF_FREE] = action->shared ? NAN : share(action->gpu_count, state->pool.free_gpus[action->type]);
     row[ADL_ACTION_BANK_LEFT] = share(free_here - taken, cluster->banks[bank].gpu_count);
     row[ADL_ACTION_CORES] = share(spec->cpu_cores, cores_share);
@@ -252,49 +261,64 @@ static bool free_elsewhere(const struct adl_state *state, const struct adl_actio
     return false;
 }
 
+/* How much longer than usual the run may be: its quantile of 0.9 over its median. */
+static float longest(const struct adl_state *state, uint32_t slot)
+{
+    if (!state->belief)
+        return NAN;
+    const double done_us = adl_belief_done_us(state->belief, state, slot);
+    return share(adl_belief_quantile_us(state->belief, slot, done_us, 0.9),
+                 adl_belief_quantile_us(state->belief, slot, done_us, 0.5));
+}
+
+/* What holds of the start, and of the wait that is like it. */
+static void fill_rates(const struct adl_actions *actions, const struct adl_action *action, float *row)
+{
+    const double best_rate = actions->list[0].rate, here = action->rest_us / action->best_us;
+    row[ADL_ACTION_WAIT] = action->waits;
+    row[ADL_ACTION_PLANNED] = action->planned;
+    row[ADL_ACTION_RATE_OF_BEST] = share(action->rate, best_rate);
+    row[ADL_ACTION_COST_OF_LEAST] = share(action->cost_us, action->least_cost_us);
+    row[ADL_ACTION_REST_OF_BEST] = (float)here;
+    row[ADL_ACTION_ADVANTAGE] = (float)(here / adl_exp(actions->slower[action->type]));
+    row[ADL_ACTION_RATE] = (float)(action->rate * actions->typical_us);
+}
+
 static void fill_job(const struct adl_state *state, const struct adl_actions *actions, const struct adl_action *action,
                      float *row)
 {
     const struct adl_job *job = &state->jobs[action->job];
-    const int64_t time_us = adl_state_remaining_us(state, action->job, action->type);
-    const int64_t best_us = adl_state_shortest_us(state, action->job);
-    const int64_t age_us = state->now_us - job->submit_us;
-    const int64_t oldest_us = state->now_us - state->jobs[actions->head].submit_us;
+    const double age_us = (double)(state->now_us - job->submit_us), typical_us = actions->typical_us;
     const struct adl_order *equals = &state->queue.lanes[job->lane].jobs;
-    row[ADL_ACTION_TIME] = seconds(time_us);
-    row[ADL_ACTION_TIME_OVER_BEST] = share((double)time_us, (double)best_us);
+    row[ADL_ACTION_REST] = share(action->rest_us, typical_us);
+    row[ADL_ACTION_LONGEST] = longest(state, action->job);
     row[ADL_ACTION_GPUS] = job->spec.gpus;
-    for (int c = 0; c < 4; c++)
-        row[ADL_ACTION_GANG_1 + c] = gang_class(job->spec.gpus) == c;
-    row[ADL_ACTION_AREA] = seconds(time_us) * job->spec.gpus;
-    row[ADL_ACTION_AGE] = row[ADL_ACTION_AGE_LOG] = seconds(age_us);
-    row[ADL_ACTION_AGE_SQUARED] = seconds(age_us) * seconds(age_us);
-    row[ADL_ACTION_AGE_OF_OLDEST] = oldest_us > 0 ? share((double)age_us, (double)oldest_us) : 1.0f;
-    row[ADL_ACTION_SLOWDOWN] = 1.0f + share((double)age_us, (double)best_us);
+    row[ADL_ACTION_AREA] = share(action->rest_us * job->spec.gpus, typical_us);
+    row[ADL_ACTION_AGE] = share(age_us, typical_us);
+    row[ADL_ACTION_SLOWDOWN] = 1.0f + share(age_us, action->best_us);
     row[ADL_ACTION_PRIORITY] = job->spec.priority;
     for (int k = 0; k < ADL_KIND_COUNT; k++)
         row[ADL_ACTION_KIND_TRAINING + k] = job->spec.kind == k;
-    row[ADL_ACTION_HEAD] = action->job == actions->head;
-    row[ADL_ACTION_SHORTEST] = state->nodes[action->job].weight == state->nodes[equals->root].least;
     row[ADL_ACTION_TYPES] = share(__builtin_popcount(job->eligible), state->cluster->type_count);
     row[ADL_ACTION_FREE_ELSEWHERE] = free_elsewhere(state, action);
     row[ADL_ACTION_SHARED] = action->shared;
-    row[ADL_ACTION_BEFORE_RESERVATION] = !actions->has_reservation ||
-                                         state->now_us + time_us <= actions->reservation.start_us ||
-                                         action->job == actions->head;
     row[ADL_ACTION_EQUALS] = (float)equals->count;
     row[ADL_ACTION_DEADLINE] =
-        job->spec.deadline_us ? share((double)(job->spec.deadline_us - age_us), (double)time_us) : NAN;
+        job->spec.deadline_us ? share((double)job->spec.deadline_us - age_us, action->rest_us) : NAN;
 }
 
 static void fill_action(const struct adl_state *state, const struct adl_actions *actions, const struct demand *demand,
                         const struct adl_action *action, float *row)
 {
-    for (int f = ADL_ACTION_TIME; f < ADL_FEATURE_COUNT; f++)
+    for (int f = ADL_ACTION_WAIT; f < ADL_FEATURE_COUNT; f++)
         row[f] = NAN;
+    fill_rates(actions, action, row);
+    if (action->waits)
+        return;
     fill_job(state, actions, action, row);
     fill_place(state, action, &actions->gpus[action->gpu_offset], row);
     row[ADL_ACTION_WANTED] = share(demand->by_type[action->type], demand->gpus);
+    row[ADL_ACTION_PRICE] = (float)actions->outlook.prices.of[action->type];
 }
 
 static void fill(const struct adl_normalizer *normalizer, const struct adl_state *state,
@@ -302,12 +326,13 @@ static void fill(const struct adl_normalizer *normalizer, const struct adl_state
 {
     const struct demand demand = demand_of(state);
     float row[ADL_FEATURE_COUNT]; /* indexed by feature */
-    fill_gpus(normalizer, state, actions, ret->gpus);
+    if (ret->gpus)
+        fill_gpus(normalizer, state, actions, ret->gpus);
     fill_state(state, actions, &demand, row);
-    memcpy(ret->state, &row[ADL_STATE_QUEUE], STATE_SIZE * sizeof *row);
+    memcpy(ret->state, &row[ADL_STATE_LAMBDA], STATE_SIZE * sizeof *row);
     for (uint32_t c = 0; c < actions->count; c++) {
         fill_action(state, actions, &demand, &actions->list[c], row);
-        memcpy(&ret->actions[(size_t)c * ACTION_SIZE], &row[ADL_ACTION_TIME], ACTION_SIZE * sizeof *row);
+        memcpy(&ret->actions[(size_t)c * ACTION_SIZE], &row[ADL_ACTION_WAIT], ACTION_SIZE * sizeof *row);
     }
 }
 
@@ -320,8 +345,8 @@ void adl_observation_fill(const struct adl_normalizer *normalizer, const struct 
                           const struct adl_actions *actions, struct adl_observation *ret)
 {
     fill(normalizer, state, actions, ret);
-    normalize_rows(normalizer, ret->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    normalize_rows(normalizer, ret->actions, actions->count, ADL_ACTION_TIME, ACTION_SIZE);
+    normalize_rows(normalizer, ret->state, 1, ADL_STATE_LAMBDA, STATE_SIZE);
+    normalize_rows(normalizer, ret->actions, actions->count, ADL_ACTION_WAIT, ACTION_SIZE);
 }
 
 static void learn_rows(struct adl_normalizer *normalizer, const float *rows, uint32_t count, int first, int size)
@@ -336,16 +361,16 @@ void adl_observation_learn(struct adl_normalizer *normalizer, const struct adl_o
                            uint32_t actions)
 {
     learn_rows(normalizer, raw->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
-    learn_rows(normalizer, raw->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    learn_rows(normalizer, raw->actions, actions, ADL_ACTION_TIME, ACTION_SIZE);
+    learn_rows(normalizer, raw->state, 1, ADL_STATE_LAMBDA, STATE_SIZE);
+    learn_rows(normalizer, raw->actions, actions, ADL_ACTION_WAIT, ACTION_SIZE);
 }
 
 void adl_observation_normalize(const struct adl_normalizer *normalizer, struct adl_observation *rows, uint32_t gpus,
                                uint32_t actions)
 {
     normalize_rows(normalizer, rows->gpus, gpus, ADL_GPU_BUSY, GPU_SIZE);
-    normalize_rows(normalizer, rows->state, 1, ADL_STATE_QUEUE, STATE_SIZE);
-    normalize_rows(normalizer, rows->actions, actions, ADL_ACTION_TIME, ACTION_SIZE);
+    normalize_rows(normalizer, rows->state, 1, ADL_STATE_LAMBDA, STATE_SIZE);
+    normalize_rows(normalizer, rows->actions, actions, ADL_ACTION_WAIT, ACTION_SIZE);
 }
 
 void adl_observation_paper(const struct adl_observation *rows, uint32_t gpus, struct adl_observation *ret)
@@ -355,9 +380,9 @@ void adl_observation_paper(const struct adl_observation *rows, uint32_t gpus, st
         const float measured = row[ADL_GPU_READ_UTILIZATION];
         ret->gpus[g] = measured >= 0 ? measured : row[ADL_GPU_BUSY];
     }
-    ret->state[0] = rows->state[0];
-    ret->state[1] = rows->actions[ADL_ACTION_PRIORITY - ADL_ACTION_TIME];
+    ret->state[0] = rows->state[ADL_STATE_QUEUE - ADL_STATE_LAMBDA];
+    ret->state[1] = rows->actions[ADL_ACTION_PRIORITY - ADL_ACTION_WAIT];
     for (int k = 0; k < ADL_KIND_COUNT; k++)
-        ret->state[2 + k] = rows->actions[ADL_ACTION_KIND_TRAINING - ADL_ACTION_TIME + k];
+        ret->state[2 + k] = rows->actions[ADL_ACTION_KIND_TRAINING - ADL_ACTION_WAIT + k];
     ret->actions[0] = 0;
 }

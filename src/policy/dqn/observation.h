@@ -9,7 +9,8 @@
 
 /* For which network. */
 enum adl_observation_kind {
-    ADL_OBSERVATION_SHARED, /* every feature of the schema; the weights are shared among GPUs */
+    ADL_OBSERVATION_ALL,     /* every feature of the schema */
+    ADL_OBSERVATION_ACTIONS, /* without rows for GPUs: for the network whose weights are shared by all actions */
     ADL_OBSERVATION_PAPER, /* of the ADLRO paper: utilization of each GPU; queue length, priority and kind of one job */
 };
 
@@ -24,7 +25,7 @@ struct adl_observation_shape {
 struct adl_observation_shape adl_observation_shape(enum adl_observation_kind kind, const struct adl_cluster *cluster);
 
 /* Buffers of the caller, of these shapes: gpus (gpus, gpu_features), state (state_features), actions (ADL_ACTIONS_MAX,
- * action_features). */
+ * action_features). gpus may be NULL: then rows for GPUs are not filled. */
 struct adl_observation {
     float *gpus, *state, *actions;
 };

@@ -95,8 +95,8 @@ static void quartiles_of_a_stream_are_near_the_exact_ones(void **state)
         struct adl_normalizer n;
         size_t count;
         adl_normalizer_init(&n);
-        learn_random(&n, seed, ADL_ACTION_TIME, values, &count);
-        const struct adl_quartiles *q = &n.quartiles[ADL_ACTION_TIME];
+        learn_random(&n, seed, ADL_ACTION_REST, values, &count);
+        const struct adl_quartiles *q = &n.quartiles[ADL_ACTION_REST];
         assert_int_equal(q->count, count);
         for (int i = 1; i < 4; i++) {
             const double exact = log2(values[count * (size_t)i / 4]);
@@ -105,9 +105,9 @@ static void quartiles_of_a_stream_are_near_the_exact_ones(void **state)
         }
         /* Half of all lies within half a quartile range or so of the median: 1/16 of the scale. */
         adl_normalizer_settle(&n);
-        const float low = adl_normalize(&n, ADL_ACTION_TIME, (float)values[count / 4]);
-        const float high = adl_normalize(&n, ADL_ACTION_TIME, (float)values[count * 3 / 4]);
-        assert_true(fabsf(adl_normalize(&n, ADL_ACTION_TIME, (float)values[count / 2]) - 0.5f) < 0.01f);
+        const float low = adl_normalize(&n, ADL_ACTION_REST, (float)values[count / 4]);
+        const float high = adl_normalize(&n, ADL_ACTION_REST, (float)values[count * 3 / 4]);
+        assert_true(fabsf(adl_normalize(&n, ADL_ACTION_REST, (float)values[count / 2]) - 0.5f) < 0.01f);
         assert_true(fabsf(high - low - 0.125f) < 0.01f);
     }
 }
@@ -186,13 +186,13 @@ static void another_schema_and_garbage_are_refused_with_a_message(void **state)
     refused("schema 999\n", "schema 999, this program has schema");
     refused(SCHEMA "x\n", "this program has schema");
     refused("", "first line must be its schema");
-    refused("time 1 2 3\n", "first line must be its schema");
+    refused("rest_of_typical 1 2 3\n", "first line must be its schema");
     refused(SCHEMA "\nnonsense 1 2 3\n", "\"nonsense 1 2 3\" names no feature");
     refused(SCHEMA "\ngpu_busy 1 2 3\n", "names no feature that is scaled by its spread");
-    refused(SCHEMA "\ntime 1 2\n", "time wants three quartiles");
-    refused(SCHEMA "\ntime 3 2 1\n", "time wants three quartiles in rising order");
-    refused(SCHEMA "\ntime 1 nan 3\n", "time wants three quartiles");
-    refused(SCHEMA "\ntime 1 2 3 4\n", "follows the quartiles of time");
+    refused(SCHEMA "\nrest_of_typical 1 2\n", "rest_of_typical wants three quartiles");
+    refused(SCHEMA "\nrest_of_typical 3 2 1\n", "rest_of_typical wants three quartiles in rising order");
+    refused(SCHEMA "\nrest_of_typical 1 nan 3\n", "rest_of_typical wants three quartiles");
+    refused(SCHEMA "\nrest_of_typical 1 2 3 4\n", "follows the quartiles of rest_of_typical");
     refused(long_line, "a line of 299 characters");
 }
 
@@ -205,7 +205,7 @@ static void another_schema_and_garbage_are_refused_with_a_message(void **state)
 static struct adl_job_spec tape_spec = {.id = 1, .gpus = 1, .types = 1, .limit_us = 1000000000};
 static const int64_t tape_runtime_us[] = {1000000000};
 static uint32_t tape_at;
-static float tape_rows[4][2 * ADL_STATE_QUEUE]; /* normalized GPU rows at the decision after each event */
+static float tape_rows[4][2 * ADL_STATE_LAMBDA]; /* normalized GPU rows at the decision after each event */
 
 static int tape_next(void *self, struct adl_event *ret, struct adl_error *err)
 {
@@ -273,7 +273,7 @@ static void watch_tape(void)
 static void expect(int moment, int gpu, enum adl_reading reading, float expected)
 {
     const int feature = ADL_GPU_READ_UTILIZATION + (int)reading;
-    const float value = tape_rows[moment][gpu * ADL_STATE_QUEUE + feature];
+    const float value = tape_rows[moment][gpu * ADL_STATE_LAMBDA + feature];
     if (!(fabsf(value - expected) < 1e-3f))
         fail_msg("moment %d, GPU %d: %s is %g, not %g", moment, gpu, adl_feature_table[feature].name, (double)value,
                  (double)expected);

@@ -1,0 +1,198 @@
+#include "policy/dqn/outlook.h"
+
+#include "base/copy.h"
+#include "base/index.h"
+#include "base/real.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* As in policy adlro. */
+#define PRICE_WEIGHT 2
+#define DELAY_WEIGHT 0.3
+
+int adl_outlook_create(const struct adl_cluster *cluster, int64_t preemption_us, struct adl_outlook *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    ret->outdated = true;
+    ret->gpu_count = cluster->gpu_count;
+    ret->gpus = malloc((cluster->gpu_count + 1) * sizeof *ret->gpus);
+    if (ret->gpus && adl_corrections_create(cluster, &ret->corrections) == 0 &&
+        adl_free_profile_create(cluster, ret->corrections, preemption_us, &ret->profile) == 0)
+        return 0;
+    adl_outlook_clear(ret);
+    return ADL_ENOMEM;
+}
+
+void adl_outlook_clear(struct adl_outlook *outlook)
+{
+    adl_free_profile_destroy(outlook->profile);
+    adl_corrections_destroy(outlook->corrections);
+    adl_ranking_clear(&outlook->ranking);
+    free(outlook->places);
+    free(outlook->gpus);
+    memset(outlook, 0, sizeof *outlook);
+}
+
+void adl_outlook_reset(struct adl_outlook *outlook)
+{
+    adl_corrections_reset(outlook->corrections);
+    adl_free_profile_reset(outlook->profile);
+    memset(&outlook->prices, 0, sizeof outlook->prices);
+    outlook->outdated = true;
+}
+
+int adl_outlook_copy(struct adl_outlook *to, const struct adl_outlook *from)
+{
+    if (adl_ranking_reserve(&to->ranking, from->ranking.capacity) ||
+        adl_grow((void **)&to->places, &to->place_capacity, from->place_capacity, sizeof *to->places))
+        return ADL_ENOMEM;
+    adl_corrections_copy(to->corrections, from->corrections);
+    adl_free_profile_copy(to->profile, from->profile);
+    const struct adl_outlook own = *to;
+    *to = *from;
+    to->corrections = own.corrections;
+    to->profile = own.profile;
+    to->ranking = own.ranking; /* of one plan */
+    to->place_capacity = own.place_capacity;
+    ADL_COPY_ARRAY(to, own, from, places, from->place_capacity);
+    ADL_COPY_ARRAY(to, own, from, gpus, from->gpu_count);
+    for (uint32_t i = 0; i < to->start_count; i++)
+        to->starts[i].gpus = to->gpus + (from->starts[i].gpus - from->gpus);
+    return 0;
+}
+
+int adl_outlook_reserve(struct adl_outlook *outlook, size_t jobs)
+{
+    return adl_ranking_reserve(&outlook->ranking, jobs) ||
+                   adl_grow((void **)&outlook->places, &outlook->place_capacity, jobs, sizeof *outlook->places)
+               ? ADL_ENOMEM
+               : 0;
+}
+
+void adl_outlook_join(struct adl_outlook *outlook, const struct adl_state *state, uint32_t slot)
+{
+    if (adl_ranking_reserve(&outlook->ranking, (size_t)state->queue.count + 1) ||
+        adl_grow((void **)&outlook->places, &outlook->place_capacity, (size_t)slot + 1, sizeof *outlook->places))
+        outlook->failed = true;
+    else
+        outlook->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX, .rest_us = adl_rest_us(state, slot)};
+}
+
+/* From a job that completed in its first attempt. */
+static void learn(struct adl_outlook *outlook, const struct adl_event *event, const struct adl_state *state)
+{
+    const struct adl_job *job = &state->jobs[event->job];
+    if (job->phase != ADL_PHASE_RUNNING || job->attempts != 1 || event->outcome.end != ADL_END_COMPLETED ||
+        event->time_us <= job->start_us || job->expected_us <= job->start_us)
+        return;
+    const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job);
+    adl_corrections_learn(outlook->corrections, &job->spec, job->type, across,
+                          adl_log((double)(event->time_us - job->start_us)) -
+                              adl_log((double)(job->expected_us - job->start_us)));
+}
+
+void adl_outlook_observe(struct adl_outlook *outlook, const struct adl_event *event, const struct adl_state *state)
+{
+    if (event->kind == ADL_EVENT_FINISH)
+        learn(outlook, event, state);
+    if (event->kind == ADL_EVENT_FINISH || event->kind == ADL_EVENT_EVICT)
+        adl_free_profile_forget_job(outlook->profile, state, event->job);
+}
+
+double adl_outlook_rank(const struct adl_outlook *outlook, const struct adl_state *state, uint32_t slot)
+{
+    return adl_ranking_score((double)adl_state_waited_us(state, slot), outlook->places[slot].rest_us,
+                             state->jobs[slot].spec.gpus);
+}
+
+static bool holds(const struct adl_outlook *outlook, const struct adl_state *state)
+{
+    return !outlook->outdated && outlook->planned_us == state->now_us && outlook->planned_releases == state->releases &&
+           outlook->planned_sequence == state->queue.next_sequence;
+}
+
+static void rank_queue(struct adl_outlook *outlook, const struct adl_state *state)
+{
+    const struct adl_queue *queue = &state->queue;
+    outlook->ranking.count = 0;
+    for (uint32_t i = 0; i < queue->heap_count; i++)
+        for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next) {
+            outlook->places[s].opening.start_us = INT64_MAX;
+            adl_ranking_add(&outlook->ranking, adl_outlook_rank(outlook, state, s), s);
+        }
+    adl_ranking_sort(&outlook->ranking, state);
+}
+
+/* Jobs that no place was looked for are counted as if they wanted the same types as those planned. */
+static void update_prices(struct adl_outlook *outlook, const struct adl_state *state, double *waits, double planned)
+{
+    const double more = planned > 0 ? 1 + (double)outlook->ranking.count / planned : 1;
+    for (uint32_t t = 0; t < state->cluster->type_count; t++)
+        waits[t] *= more;
+    adl_type_prices_update(&outlook->prices, state->cluster, waits);
+}
+
+static void plan(struct adl_outlook *outlook, const struct adl_state *state)
+{
+    const struct adl_place_view view = {.state = state,
+                                        .profile = outlook->profile,
+                                        .corrections = outlook->corrections,
+                                        .prices = &outlook->prices,
+                                        .price_weight = PRICE_WEIGHT,
+                                        .delay_weight = DELAY_WEIGHT};
+    double waits[ADL_TYPES_MAX] = {0}, planned = 0;
+    uint32_t gpu_count = 0;
+    outlook->start_count = 0;
+    adl_free_profile_begin(outlook->profile, state);
+    rank_queue(outlook, state);
+    for (uint32_t n = 0; n < ADL_OUTLOOK_JOBS && outlook->ranking.count > 0; n++) {
+        const uint32_t slot = adl_ranking_pop(&outlook->ranking, state);
+        struct adl_place *place = &outlook->places[slot];
+        adl_place_choose(&view, slot, place);
+        if (place->opening.start_us == INT64_MAX)
+            continue;
+        uint32_t *gpus = &outlook->gpus[gpu_count];
+        const bool found = adl_free_profile_take(outlook->profile, slot, place->type, &place->opening, gpus);
+        if (place->opening.start_us > state->now_us) {
+            waits[place->type]++;
+            planned++;
+        } else if (found) {
+            outlook->starts[outlook->start_count++] = (struct adl_planned_start){slot, place->type, gpus};
+            gpu_count += state->jobs[slot].spec.gpus;
+        }
+    }
+    update_prices(outlook, state, waits, planned);
+}
+
+void adl_outlook_find(struct adl_outlook *outlook, const struct adl_state *state)
+{
+    if (holds(outlook, state))
+        return;
+    plan(outlook, state);
+    outlook->outdated = false;
+    outlook->planned_us = state->now_us;
+    outlook->planned_releases = state->releases;
+    outlook->planned_sequence = state->queue.next_sequence;
+}
+
+const struct adl_planned_start *adl_outlook_start(const struct adl_outlook *outlook, uint32_t slot, uint32_t type)
+{
+    for (uint32_t i = 0; i < outlook->start_count; i++)
+        if (outlook->starts[i].slot == slot && outlook->starts[i].type == type)
+            return &outlook->starts[i];
+    return NULL;
+}
+
+double adl_outlook_rest_us(const struct adl_outlook *outlook, const struct adl_state *state, uint32_t slot,
+                           uint32_t type, bool across)
+{
+    return (outlook->places[slot].rest_us + 1) * adl_rest_factor(outlook->corrections, state, slot, type, across);
+}
+
+double adl_outlook_cost_us(const struct adl_outlook *outlook, const struct adl_state *state, uint32_t slot,
+                           uint32_t type, bool across)
+{
+    return adl_outlook_rest_us(outlook, state, slot, type, across) *
+           (1 + PRICE_WEIGHT * outlook->prices.of[type] * state->jobs[slot].spec.gpus);
+}
