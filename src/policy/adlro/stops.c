@@ -29,15 +29,25 @@ struct capture {
     double share; /* its need relative to that of its victims: less is better */
 };
 
+/* For whom a capture is looked for. */
+struct search {
+    struct adl_stops *stops;
+    const struct adl_moves_view *view;
+    uint32_t slot;
+    const struct adl_place *place;
+};
+
 int adl_stops_create(struct adl_stops *ret, const struct adl_cluster *cluster)
 {
-    *ret = (struct adl_stops){.seen = calloc((size_t)cluster->bank_count + 1, sizeof *ret->seen)};
-    return ret->seen ? 0 : ADL_ENOMEM;
+    *ret = (struct adl_stops){.seen = calloc((size_t)cluster->bank_count + 1, sizeof *ret->seen),
+                              .needs = calloc((size_t)cluster->gpu_count + 1, sizeof *ret->needs)};
+    return ret->seen && ret->needs ? 0 : ADL_ENOMEM;
 }
 
 void adl_stops_clear(struct adl_stops *stops)
 {
     free(stops->seen);
+    free(stops->needs);
     *stops = (struct adl_stops){0};
 }
 
@@ -50,6 +60,15 @@ static double need_us(const struct adl_moves_view *view, uint32_t slot)
         adl_rest_cost_us(view->state, slot) * adl_rest_factor(view->corrections, view->state, slot, job->type, across);
     const int64_t price_us = adl_stop_price_us(view->state, slot, view->switch_us, view->stop_margin);
     return (left_us - (double)price_us) * job->spec.gpus;
+}
+
+/* The same, computed once in a decision: the belief takes its time. */
+static double known_need_us(const struct search *search, uint32_t slot)
+{
+    struct adl_stop_need *need = &search->stops->needs[search->view->state->jobs[slot].first_gpu];
+    if (need->decision != search->stops->decision)
+        *need = (struct adl_stop_need){search->stops->decision, need_us(search->view, slot)};
+    return need->us;
 }
 
 static void add_victim(struct victims *victims, uint32_t slot, double need)
@@ -68,9 +87,9 @@ static struct victim *find_victim(struct victims *victims, uint32_t slot)
     return NULL;
 }
 
-static void list_victims(const struct adl_moves_view *view, uint32_t bank, double least_us, struct victims *ret)
+static void list_victims(const struct search *search, uint32_t bank, double least_us, struct victims *ret)
 {
-    const struct adl_state *state = view->state;
+    const struct adl_state *state = search->view->state;
     const struct adl_bank *it = &state->cluster->banks[bank];
     ret->count = 0;
     for (uint32_t gpu = it->gpu_first; gpu < it->gpu_first + it->gpu_count; gpu++) {
@@ -78,7 +97,7 @@ static void list_victims(const struct adl_moves_view *view, uint32_t bank, doubl
         if (use->down || use->job[0] == ADL_NONE || use->job[1] != ADL_NONE || !adl_moves_may_stop(state, use->job[0]))
             continue;
         struct victim *known = find_victim(ret, use->job[0]);
-        const double need = known ? 0 : need_us(view, use->job[0]);
+        const double need = known ? 0 : known_need_us(search, use->job[0]);
         if (known)
             known->gpus++;
         else if (need > least_us * state->jobs[use->job[0]].attempts)
@@ -109,14 +128,14 @@ static bool keep_victims(const struct adl_moves_view *view, uint32_t slot, uint3
 }
 
 /* Offers a bank: it is the best so far if the job gains there more than its victims lose, and they need most. */
-static void offer_bank(const struct adl_moves_view *view, uint32_t slot, const struct adl_place *place, uint32_t bank,
-                       struct capture *offer, struct capture *best)
+static void offer_bank(const struct search *search, uint32_t bank, struct capture *offer, struct capture *best)
 {
-    const uint32_t gpus = view->state->jobs[slot].spec.gpus;
+    const struct adl_moves_view *view = search->view;
+    const uint32_t gpus = view->state->jobs[search->slot].spec.gpus;
     const double run_us = offer->need_us / gpus, price = view->prices->of[view->state->cluster->banks[bank].type];
     double cost_us = run_us * (1 + view->price_weight * price * gpus);
-    list_victims(view, bank, LEAST_RATIO * offer->need_us, &offer->victims);
-    if (!keep_victims(view, slot, bank, &offer->victims))
+    list_victims(search, bank, LEAST_RATIO * offer->need_us, &offer->victims);
+    if (!keep_victims(view, search->slot, bank, &offer->victims))
         return;
     offer->share = 0;
     for (uint32_t v = 0; v < offer->victims.count; v++) {
@@ -124,27 +143,27 @@ static void offer_bank(const struct adl_moves_view *view, uint32_t slot, const s
         cost_us += run_us + (double)adl_stop_cost_us(view->state, victim->slot, view->switch_us);
         offer->share += offer->need_us / victim->need_us;
     }
-    if (cost_us > place->cost_us || offer->share >= best->share)
+    if (cost_us > search->place->cost_us || offer->share >= best->share)
         return;
     *best = *offer;
     best->bank = bank;
 }
 
-static void find_capture(struct adl_stops *stops, const struct adl_moves *moves, const struct adl_moves_view *view,
-                         uint32_t slot, const struct adl_place *place, struct capture *best)
+static void find_capture(const struct search *search, const struct adl_moves *moves, struct capture *best)
 {
-    const struct adl_state *state = view->state;
-    const struct adl_job *job = &state->jobs[slot];
-    const double cost_us = adl_rest_cost_us(state, slot);
+    struct adl_stops *stops = search->stops;
+    const struct adl_state *state = search->view->state;
+    const struct adl_job *job = &state->jobs[search->slot];
+    const double cost_us = adl_rest_cost_us(state, search->slot);
     struct capture offer;
     best->bank = ADL_NONE;
     best->share = HUGE_VAL;
     stops->search++;
     for (uint32_t left = job->eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        const double factor = adl_rest_factor(view->corrections, state, slot, type, false);
+        const double factor = adl_rest_factor(search->view->corrections, state, search->slot, type, false);
         uint32_t looked_at = 0;
-        offer.run_us = 1 + (int64_t)(place->rest_us * factor);
+        offer.run_us = 1 + (int64_t)(search->place->rest_us * factor);
         offer.need_us = cost_us * factor * job->spec.gpus;
         for (uint32_t s = state->running[type].last; s != ADL_NONE && looked_at < LOOKED_AT;
              s = state->nodes[s].previous, looked_at++) {
@@ -153,7 +172,7 @@ static void find_capture(struct adl_stops *stops, const struct adl_moves *moves,
                 continue;
             stops->seen[bank] = stops->search;
             if (!adl_moves_hold_in(moves, state->cluster, state->cluster->banks[bank].node))
-                offer_bank(view, slot, place, bank, &offer, best);
+                offer_bank(search, bank, &offer, best);
         }
     }
 }
@@ -174,10 +193,11 @@ int adl_stops_decide(struct adl_stops *stops, struct adl_moves *moves, const str
                      const uint32_t *waiting, uint32_t count, const struct adl_place *places, struct adl_plan *plan)
 {
     const struct adl_state *state = view->state;
+    stops->decision++;
     for (uint32_t i = 0; i < count && i < PREEMPTORS && moves->count < ADL_MOVES_MAX; i++) {
         const uint32_t slot = waiting[i];
         struct capture best;
-        find_capture(stops, moves, view, slot, &places[slot], &best);
+        find_capture(&(struct search){stops, view, slot, &places[slot]}, moves, &best);
         if (best.bank == ADL_NONE)
             continue;
         moves->list[moves->count++] = (struct adl_move){

@@ -14,6 +14,11 @@
 struct adl_stops {
     uint64_t *seen; /* [bank] the last search that looked at it */
     uint64_t search;
+    struct adl_stop_need {
+        uint64_t decision; /* in which it was computed */
+        double us;
+    } * needs; /* [first GPU of a job] what it needs to complete */
+    uint64_t decision;
 };
 
 int adl_stops_create(struct adl_stops *ret, const struct adl_cluster *cluster); /* 0 or ADL_ENOMEM */
