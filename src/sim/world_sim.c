@@ -291,10 +291,10 @@ static void take_posted(struct adl_world_sim *world, struct adl_event *ret)
         ret->steps_per_s = it->value;
         ret->steps_left = it->steps_left;
     } else if (it->kind == ADL_EVENT_VERSION) {
-        const int update = (int)it->value; /* negative: before the first */
-        memcpy(ret->version,
-               update < 0 ? (char[ADL_VERSION_SIZE]){"0"} : world->scenario->drift.updates[update].version,
-               sizeof ret->version);
+        static const char before[ADL_VERSION_SIZE] = "0"; /* the first update */
+        const int update = (int)it->value;
+        const char *version = update < 0 ? before : world->scenario->drift.updates[update].version;
+        memcpy(ret->version, version, sizeof ret->version);
     } else if (it->kind == ADL_EVENT_EVICT) {
         ret->evict.remaining = it->value;
         ret->evict.fault = it->fault;
