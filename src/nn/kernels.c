@@ -47,8 +47,9 @@ void adl_padding_clear(int sequences, const int *offset, ptrdiff_t width, float 
 void adl_padding_insert(int sequences, const int *offset, ptrdiff_t channels, const float *x, float *y)
 {
     for (int s = 0; s < sequences; s++)
-        memcpy(y + adl_padded_row(offset, s) * channels, x + offset[s] * channels,
-               (size_t)((offset[s + 1] - offset[s]) * channels) * sizeof *x);
+        if (offset[s + 1] > offset[s]) /* else x may be NULL */
+            memcpy(y + adl_padded_row(offset, s) * channels, x + offset[s] * channels,
+                   (size_t)((offset[s + 1] - offset[s]) * channels) * sizeof *x);
     adl_padding_clear(sequences, offset, channels, y);
 }
 

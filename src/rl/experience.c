@@ -29,14 +29,15 @@ void adl_experience_clear(struct adl_experience *experience)
     *experience = (struct adl_experience){0};
 }
 
+/* One more than needed of what there may be nothing of: no array is NULL. */
 static int grow(struct adl_experience *e, size_t actions, size_t members)
 {
     const size_t count = e->count + 1, rows = e->action_count + actions;
-    return adl_grow((void **)&e->gpus, &e->gpus_capacity, count * e->gpu_size, sizeof *e->gpus) ||
+    return adl_grow((void **)&e->gpus, &e->gpus_capacity, count * e->gpu_size + 1, sizeof *e->gpus) ||
                    adl_grow((void **)&e->state, &e->state_capacity, count * e->state_size, sizeof *e->state) ||
                    adl_grow((void **)&e->actions, &e->actions_capacity, rows * e->action_size, sizeof *e->actions) ||
                    adl_grow((void **)&e->member_offset, &e->offsets_capacity, rows + 1, sizeof *e->member_offset) ||
-                   adl_grow((void **)&e->members, &e->members_capacity, e->member_count + members,
+                   adl_grow((void **)&e->members, &e->members_capacity, e->member_count + members + 1,
                             sizeof *e->members) ||
                    adl_grow((void **)&e->transitions, &e->transitions_capacity, count, sizeof *e->transitions)
                ? ADL_ENOMEM

@@ -26,7 +26,7 @@ static int create_shard(struct adl_learner *learner, const struct adlro_shape *s
     const size_t actions = count * ACTIONS_MEAN_MAX + shape->actions;
     const struct adl_qnet_limits limits = {(int)count, (int)(count * shape->gpus), (int)actions};
     shard->action_room = actions;
-    shard->gpus = malloc(count * shape->gpus * shape->gpu_features * sizeof *shard->gpus);
+    shard->gpus = malloc((count * shape->gpus * shape->gpu_features + 1) * sizeof *shard->gpus);
     shard->state = malloc(count * shape->state_features * sizeof *shard->state);
     shard->actions = malloc(actions * shape->action_features * sizeof *shard->actions);
     shard->q = malloc(actions * sizeof *shard->q);
@@ -138,7 +138,7 @@ static bool put_transition(const struct adl_learner *learner, struct adl_learner
     const uint32_t *offset = &e->member_offset[transition->action_first];
     const size_t members = offset[transition->action_count] - offset[0];
     if ((size_t)first + transition->action_count > shard->action_room ||
-        adl_grow((void **)&shard->members, &shard->member_room, (size_t)member + members, sizeof *shard->members))
+        adl_grow((void **)&shard->members, &shard->member_room, (size_t)member + members + 1, sizeof *shard->members))
         return false;
     memcpy(&shard->gpus[(size_t)at * e->gpu_size], &e->gpus[which * e->gpu_size], e->gpu_size * sizeof(float));
     memcpy(&shard->state[(size_t)at * e->state_size], &e->state[which * e->state_size], e->state_size * sizeof(float));

@@ -8,14 +8,14 @@ static int create_batch(struct adl_rollout *rollout)
 {
     const struct adlro_shape *shape = &rollout->shape;
     const size_t cells = shape->count, actions = cells * shape->actions;
-    rollout->gpus = malloc(cells * shape->gpus * shape->gpu_features * sizeof *rollout->gpus);
+    rollout->gpus = malloc((cells * shape->gpus * shape->gpu_features + 1) * sizeof *rollout->gpus);
     rollout->state = malloc(cells * shape->state_features * sizeof *rollout->state);
     rollout->actions = malloc(actions * shape->action_features * sizeof *rollout->actions);
     rollout->q = malloc(actions * sizeof *rollout->q);
     rollout->gpu_offset = malloc((cells + 1) * sizeof *rollout->gpu_offset);
     rollout->action_offset = malloc((cells + 1) * sizeof *rollout->action_offset);
     rollout->member_offset = malloc((actions + 1) * sizeof *rollout->member_offset);
-    rollout->members = malloc(cells * shape->members * sizeof *rollout->members);
+    rollout->members = malloc((cells * shape->members + 1) * sizeof *rollout->members);
     return rollout->gpus && rollout->state && rollout->actions && rollout->q && rollout->gpu_offset &&
                    rollout->action_offset && rollout->member_offset && rollout->members
                ? 0

@@ -166,9 +166,10 @@ static int load_next(void *self, struct adl_true_job *ret, struct adl_error *err
 
 static int note_end(void *self, const struct adl_event *event, const struct adl_state *state)
 {
+    if (event->kind != ADL_EVENT_FINISH)
+        return 0;
     const struct adl_job *job = &state->jobs[event->job];
-    if (event->kind == ADL_EVENT_FINISH)
-        ((struct load *)self)->jct_s[job->spec.user] += (double)(event->time_us - job->submit_us) * 1e-6;
+    ((struct load *)self)->jct_s[job->spec.user] += (double)(event->time_us - job->submit_us) * 1e-6;
     return 0;
 }
 
