@@ -141,7 +141,7 @@ static void encode_value(const struct adl_encoder *encoder, uint32_t field, uint
 static const struct adl_hypervector *find_part(struct adl_encoder *encoder, uint32_t field, uint64_t code)
 {
     const uint64_t hash = code * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KEPT_BITS);
-    struct part *part = &encoder->parts[field * KEPT + hash];
+    struct part *part = &encoder->parts[(size_t)field * KEPT + hash];
     if (!part->used || part->code != code) {
         encode_value(encoder, field, code, &part->vector);
         adl_hypervector_bind(&part->vector, &encoder->keys[field], &part->vector);
