@@ -275,7 +275,7 @@ const char *adl_policy_option_describe(const struct adl_policy_option *option, c
     case ADL_POLICY_OBJECTIVE:
         for (int i = 0; adl_objective_presets[i]; i++)
             adl_list_append(words, sizeof words, adl_objective_presets[i]);
-        snprintf(buffer, ADL_REFUSAL_SIZE, "%s, or weights of mean, tail, energy, fairness", words);
+        snprintf(buffer, ADL_REFUSAL_SIZE, "%.120s, or weights of mean, tail, energy, fairness", words);
         break;
     default:
         snprintf(buffer, ADL_REFUSAL_SIZE, "GPU types for kinds of jobs");
