@@ -108,18 +108,10 @@ static int load_throughputs(const struct adl_arena_request *request, struct adl_
 static int read_shipped(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
 {
     uint64_t *hash = context;
-    const struct adl_shipped_file *file = adl_shipped_at(path);
-    if (!file)
-        return adl_fail(err, ADL_EIO, "%.200s is not among the shipped files", path);
-    char *text = malloc(file->size + 1);
-    if (!text)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for %.200s", path);
-    memcpy(text, file->text, file->size);
-    text[file->size] = '\0';
-    *hash = adl_hash_bytes(*hash, text, file->size);
-    *ret_text = text;
-    *ret_size = file->size;
-    return 0;
+    const int status = adl_shipped_read(NULL, path, ret_text, ret_size, err);
+    if (status == 0)
+        *hash = adl_hash_bytes(*hash, *ret_text, *ret_size);
+    return status;
 }
 
 static struct adl_scenario_source shipped_source(struct adl_arena_setup *setup)

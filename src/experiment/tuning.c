@@ -142,16 +142,16 @@ static void print_settings(const struct search *search, const double *at, char r
     }
 }
 
-/* The first half of the trials draws some options anew; the second changes the best candidate a little. */
+/* The first half of the trials draws new values of some options; the second changes the best candidate a little. */
 static void draw(struct search *search, bool near)
 {
     bool any = false;
     for (uint32_t i = 0; i < search->tuned_count; i++) {
         const bool change = adl_rng_uniform(&search->rng) < 0.5;
-        const double anew = adl_rng_uniform(&search->rng);
+        const double drawn = adl_rng_uniform(&search->rng);
         double at = near ? search->best[i] : -1;
         if (change) {
-            at = near && at >= 0 ? at + STEP * (2 * anew - 1) : anew;
+            at = near && at >= 0 ? at + STEP * (2 * drawn - 1) : drawn;
             at = at < 0 ? 0 : at > 1 ? 1 : at;
         }
         search->at[i] = at;

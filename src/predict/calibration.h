@@ -56,7 +56,7 @@ void adl_calibration_init(struct adl_calibration *ret);
  * one, above 0. True if an alarm began or ended. */
 bool adl_calibration_learn(struct adl_calibration *calibration, double p, double ratio, int64_t time_us);
 
-/* Whoever is responsible knows: no alarm, and bands are learned anew. */
+/* The administrator knows: no alarm, and bands are learned again. */
 void adl_calibration_accept(struct adl_calibration *calibration);
 
 struct adl_calibration_view adl_calibration_see(const struct adl_calibration *calibration, int figure);

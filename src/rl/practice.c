@@ -7,25 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_shipped(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
-{
-    (void)context;
-    const struct adl_shipped_file *file = adl_shipped_at(path);
-    if (!file)
-        return adl_fail(err, ADL_EIO, "%.200s is not among the shipped files", path);
-    char *text = malloc(file->size + 1);
-    if (!text)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for %.200s", path);
-    memcpy(text, file->text, file->size);
-    text[file->size] = '\0';
-    *ret_text = text;
-    *ret_size = file->size;
-    return 0;
-}
-
 static int make(uint64_t seed, uint64_t jobs_max, struct adl_scenario *ret, struct adl_error *err)
 {
-    const struct adl_scenario_source source = {.read = read_shipped};
+    const struct adl_scenario_source source = {.read = adl_shipped_read};
     struct adl_text text = {0};
     int status = adl_scenario_generate(seed, ADL_GENERATOR_SMALL, false, &text, err);
     if (status == 0)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ENDING    "yaml"
@@ -27,6 +28,22 @@ static bool name_of(const struct adl_shipped_file *file, const char *folder, cha
         return false;
     snprintf(ret, NAME_SIZE, "%.*s", (int)strcspn(file->path + length, "."), file->path + length);
     return !strstr(ret, "catalogue");
+}
+
+int adl_shipped_read(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err)
+{
+    (void)context;
+    const struct adl_shipped_file *file = adl_shipped_at(path);
+    if (!file)
+        return adl_fail(err, ADL_EIO, "%.200s is not among the shipped files", path);
+    char *text = malloc(file->size + 1);
+    if (!text)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for %.200s", path);
+    memcpy(text, file->text, file->size);
+    text[file->size] = '\0';
+    *ret_text = text;
+    *ret_size = file->size;
+    return 0;
 }
 
 const struct adl_shipped_file *adl_shipped_find(const char *folder, const char *name)

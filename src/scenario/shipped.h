@@ -22,6 +22,9 @@ extern const size_t adl_shipped_file_count;
 /* The file at a path; "clusters/../catalogue.yaml" is "catalogue.yaml". NULL if there is none. */
 const struct adl_shipped_file *adl_shipped_at(const char *path);
 
+/* A copy of the file at a path, to be freed, as adl_scenario_source reads it; the context is not used. */
+int adl_shipped_read(void *context, const char *path, char **ret_text, size_t *ret_size, struct adl_error *err);
+
 /* The file with this name, without folder and extension: "paper16". Not a catalogue. NULL if there is none. */
 const struct adl_shipped_file *adl_shipped_find(const char *folder, const char *name);
 

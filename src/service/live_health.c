@@ -56,14 +56,14 @@ static bool see_gpu(struct adl_live *live, uint32_t gpu)
     const struct adl_node *node = &cluster->nodes[adl_gpu_node_of(cluster, gpu)];
     struct adl_live_health *known = &live->health[gpu];
     const struct adl_gpu_drift found = about(live, gpu);
-    const bool anew = known->kind == ADL_DRIFT_NONE;
+    const bool first = known->kind == ADL_DRIFT_NONE;
     char text[ADL_HEALTH_SIZE];
     if (found.kind == known->kind && found.confirmed == known->confirmed)
         return false;
     known->kind = found.kind;
     known->confirmed = found.confirmed;
     known->spared &= found.kind != ADL_DRIFT_NONE;
-    live->shared->counts.gpu_alarms += anew;
+    live->shared->counts.gpu_alarms += first;
     if (!adl_view_say_gpu(live->shared, gpu, text, sizeof text))
         snprintf(text, sizeof text, "%s:gpu%u runs as its type does again", node->name, gpu - node->gpu_first);
     tell(live, found.kind == ADL_DRIFT_NONE ? "gpu_recovered" : "gpu_slow", gpu, text);

@@ -71,7 +71,7 @@ struct adl_service_state_counts {
     uint64_t submitted, started, completed, failed, cancelled, timed_out, requeued; /* since the service began */
     uint64_t store_failures;   /* groups that could not be written */
     uint64_t impossible_moves; /* of jobs: internal errors (jobs/job_stage.h) */
-    uint64_t gpu_alarms;       /* GPUs that were found slow, or throttled, anew */
+    uint64_t gpu_alarms;       /* times that a GPU was found slow or throttled */
     uint64_t type_alarms;      /* changes of whole types that were found */
     uint64_t model_alarms;     /* times that predictions of run times ceased to hold */
     double energy_j;

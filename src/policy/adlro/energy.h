@@ -1,6 +1,6 @@
 /* energy: what the energy of a job on a GPU type costs, as a share of the time that it runs there.
  *
- * The energy is what its GPUs draw beyond idle: they draw the rest whoever runs. It is priced by the objective's weight
+ * The energy is what its GPUs draw beyond idle: they draw the rest in any case. It is priced by the objective's weight
  * relative to the typical draw of a job: with weight 1 the energy of a typical job costs half its run time. Loads are
  * learned from power readings (predict/loads.h). */
 #ifndef ADLRO_POLICY_ADLRO_ENERGY_H

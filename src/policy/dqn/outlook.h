@@ -1,7 +1,7 @@
 /* outlook: where and when the waiting jobs would start if policy adlro planned them (policy/adlro/place.h). Its places
  * and costs are features of actions, and its plan is what training begins with.
  *
- * The plan is made anew when something changed that it did not expect; a start that it planned leaves it as it is. */
+ * The plan is made again when something changed that it did not expect; a start that it planned leaves it as it is. */
 #ifndef ADLRO_POLICY_DQN_OUTLOOK_H
 #define ADLRO_POLICY_DQN_OUTLOOK_H
 

@@ -62,7 +62,7 @@ static void flag(struct codec *codec, bool *value)
     *value = byte == 1;
 }
 
-/* ---- fields; whoever changes one of these structs changes its list and raises the version ---- */
+/* ---- fields: a change of one of these structs changes its list and raises the version ---- */
 
 _Static_assert(sizeof(struct adl_drift_test) == 40, "a field of a test was added: list it below");
 static void test(struct codec *codec, struct adl_drift_test *it)

@@ -24,7 +24,7 @@ static uint32_t slowest_of(const struct adl_drift *drift, const struct adl_drift
     return slowest;
 }
 
-/* While a type is measured anew, what is measured says nothing else. */
+/* While a type is measured again, what is measured says nothing else. */
 static bool is_measured(const struct adl_drift *drift, const struct adl_drift_sample *sample)
 {
     return drift->types[sample->channel][sample->type].announced && !drift->behind[sample->gpu];
