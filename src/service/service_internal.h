@@ -3,8 +3,8 @@
 #define ADLRO_SERVICE_SERVICE_INTERNAL_H
 
 #include "service/config.h"
-#include "service/live.h"
-#include "service/routes.h"
+#include "service/live/live.h"
+#include "service/routes/routes.h"
 #include "service/service.h"
 
 struct adl_service {

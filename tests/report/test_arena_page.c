@@ -2,7 +2,7 @@
  * at. */
 #include "base/rng.h"
 #include "page_check.h"
-#include "report/arena_page.h"
+#include "report/arena/arena_page.h"
 #include "report/figure.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* A live job's moves in the service. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

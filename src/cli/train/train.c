@@ -1,6 +1,6 @@
 /* train: trains a policy on a scenario, or the networks of the estimates on a prior. */
 #include "cli/cli.h"
-#include "cli/training.h"
+#include "cli/train/training.h"
 #include "rl/practice.h"
 #include "scenario/scenario.h"
 

@@ -1,5 +1,5 @@
 /* train_estimator: trains the networks of the estimates on the prior. */
-#include "cli/training.h"
+#include "cli/train/training.h"
 
 #include "cli/cli.h"
 #include "estimator/estimator_trainer.h"

@@ -1,4 +1,4 @@
-#include "cli/training.h"
+#include "cli/train/training.h"
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"

@@ -1,4 +1,4 @@
-#include "report/arena_chart.h"
+#include "report/arena/arena_chart.h"
 
 #include "report/figure.h"
 #include "report/svg.h"

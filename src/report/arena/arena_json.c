@@ -1,4 +1,4 @@
-#include "report/arena_json.h"
+#include "report/arena/arena_json.h"
 
 #include "base/json.h"
 

@@ -1,6 +1,6 @@
-#include "report/arena_page.h"
+#include "report/arena/arena_page.h"
 
-#include "report/arena_chart.h"
+#include "report/arena/arena_chart.h"
 #include "report/figure.h"
 #include "report/page_frame.h"
 #include "report/page_table.h"

@@ -1,4 +1,4 @@
-#include "report/arena_table.h"
+#include "report/arena/arena_table.h"
 
 #include "report/figure.h"
 #include "report/paragraphs.h"

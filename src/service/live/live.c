@@ -1,4 +1,4 @@
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 #include "service/privacy.h"
 
 #include <errno.h>

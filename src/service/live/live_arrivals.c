@@ -1,6 +1,6 @@
 /* live_arrivals: jobs that the executor brings: those of a simulated workload, and those that users submitted to the
  * cluster underneath. The row is made from the report twice, to be written and to be admitted. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <stdio.h>
 #include <unistd.h>

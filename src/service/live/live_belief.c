@@ -3,7 +3,7 @@
  * from the store. */
 #include "predict/drift/drift.h"
 #include "predict/past_jobs.h"
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <cJSON.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* live_clock: wall time and steady time of the live world. When the machine's clock is set, most often right after a
  * boot, the times of live jobs are shifted with it, so that their waits and run times stay true. Stored times of ended
  * jobs stay as they are. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #define STEP_US INT64_C(1000000) /* a smaller step changes no times */
 

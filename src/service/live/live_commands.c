@@ -2,7 +2,7 @@
  * only published in mode advise; live.c writes and executes them when the decision is complete. */
 #include "base/hash.h"
 #include "policy/mechanism/reason.h"
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

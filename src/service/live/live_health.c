@@ -1,7 +1,7 @@
 /* live_health: GPUs and types whose speed has changed, and predictions that do not hold: an event when that is found,
  * and a drain or another policy if the configuration allows it. */
 #include "predict/drift/drift.h"
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 #include "service/view.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* live_history: the points of the charts, one for each step. The store keeps one in six, so that charts survive a
  * restart. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <cJSON.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/heap.h"
 #include "base/index.h"
 #include "base/json.h"
-#include "service/live.h"
+#include "service/live/live.h"
 
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 /* live_jobs: moves of jobs from stage to stage, in memory, after they were written. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* live_quota: how much of the state one user may use: live jobs by number and by bytes. Ended jobs count too, but never
  * cause a refusal: the oldest of them are deleted early when their user needs the room. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* live_recover: the live world from the store: jobs that wait and jobs that still run; and jobs that run already and
  * that an engine takes over. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

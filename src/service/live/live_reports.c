@@ -1,5 +1,5 @@
 /* live_reports: what the executor reports is written, then shown to the engine and to people. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

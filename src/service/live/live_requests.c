@@ -1,6 +1,6 @@
 /* live_requests: requests of clients: checked and written, then applied. */
 #include "jobs/warn_signal.h"
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 #include "service/privacy.h"
 
 #include <math.h>

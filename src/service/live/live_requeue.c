@@ -1,6 +1,6 @@
 /* live_requeue: jobs that have ended and go back into the queue, under the same number. Their events stay, attempts and
  * energy continue to count, and jobs that depended on their end do not wait again. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* live_space: what the service does when the disk is full. It first refuses submissions and starts, then frees the
  * store's reserve, so that cancels, holds, drains and ends of jobs can still be written. When there is space again it
  * rebuilds the reserve before it accepts anything. */
-#include "service/live_internal.h"
+#include "service/live/live_internal.h"
 
 #define LOOK_US INT64_C(1000000)
 

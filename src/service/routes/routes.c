@@ -1,7 +1,7 @@
-#include "service/routes.h"
+#include "service/routes/routes.h"
 
 #include "base/suggest.h"
-#include "service/routes_internal.h"
+#include "service/routes/routes_internal.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* routes_belief: what the service has learned about jobs, to be read and replaced; its bytes are hexadecimal digits. */
 #include "base/json.h"
 #include "predict/belief_bytes.h"
-#include "service/routes_internal.h"
+#include "service/routes/routes_internal.h"
 
 #include <cJSON.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* routes_cluster: the cluster, its GPUs in and out of service, history, policies, reload. */
 #include "base/suggest.h"
-#include "service/routes_internal.h"
+#include "service/routes/routes_internal.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

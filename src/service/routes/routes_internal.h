@@ -4,7 +4,7 @@
 
 #include "http/http_request.h"
 #include "service/privacy.h"
-#include "service/routes.h"
+#include "service/routes/routes.h"
 #include "service/view.h"
 
 struct cJSON;

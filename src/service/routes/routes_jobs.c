@@ -1,7 +1,7 @@
 /* routes_jobs: lists of jobs, one job, submission, and changes of jobs. */
 #include "base/suggest.h"
 #include "jobs/script.h"
-#include "service/routes_internal.h"
+#include "service/routes/routes_internal.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

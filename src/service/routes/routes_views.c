@@ -2,7 +2,7 @@
 #include "http/openmetrics.h"
 #include "service/assets.h"
 #include "service/metrics_page.h"
-#include "service/routes_internal.h"
+#include "service/routes/routes_internal.h"
 
 #include <stdio.h>
 #include <string.h>
