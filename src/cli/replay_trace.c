@@ -160,6 +160,7 @@ static int compare(struct replay *replay, struct adl_trace_supply *supply, struc
         .regime = replay->regime,
         .threads = o->threads ? (uint32_t)o->threads : adl_cli_cores(),
         .timelines = o->html != NULL,
+        .actual = true,
         .belief = replay->belief.bytes,
         .belief_size = replay->belief.size,
     };

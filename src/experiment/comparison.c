@@ -121,7 +121,7 @@ static int list_options(const struct adl_policy_ops *ops, const char *settings, 
 
 static int allocate(const struct adl_comparison_request *request, struct adl_comparison *comparison)
 {
-    comparison->policies = calloc(request->policy_count, sizeof *comparison->policies);
+    comparison->policies = calloc((size_t)request->policy_count + 1, sizeof *comparison->policies);
     if (!comparison->policies)
         return ADL_ENOMEM;
     comparison->policy_count = request->policy_count;
@@ -139,6 +139,27 @@ static int allocate(const struct adl_comparison_request *request, struct adl_com
             return ADL_ENOMEM;
     }
     return 0;
+}
+
+/* What happened, after the policies. */
+static int read_actual(const struct adl_comparison_request *request, struct adl_comparison *comparison,
+                       struct adl_error *err)
+{
+    struct adl_policy_result *result = &comparison->policies[request->policy_count];
+    if (!request->actual)
+        return 0;
+    assert(request->seed_count == 1 && request->supply);
+    result->runs = calloc(1, sizeof *result->runs);
+    if (!result->runs)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for what happened");
+    result->name = ADL_ACTUAL_NAME;
+    result->summary = "no policy: what happened, by the start and end times in the trace";
+    return adl_actual_read(request->scenario, request->supply, &comparison->actual, result->runs, err);
+}
+
+uint32_t adl_comparison_rows(const struct adl_comparison *comparison)
+{
+    return comparison->policy_count + (comparison->actual.jobs > 0);
 }
 
 static void column(const struct adl_policy_result *result, int metric, uint32_t seeds, double *ret)
@@ -233,7 +254,7 @@ static int summarize(struct adl_comparison *c)
     const size_t all = (size_t)c->policy_count * c->seed_count;
     double *x = malloc((all + 1) * sizeof *x), *y = malloc((all + 1) * sizeof *y);
     int status = x && y ? 0 : ADL_ENOMEM;
-    for (uint32_t p = 0; p < c->policy_count && status == 0; p++) {
+    for (uint32_t p = 0; p < adl_comparison_rows(c) && status == 0; p++) {
         struct adl_policy_result *result = &c->policies[p];
         for (int m = 0; m < ADL_METRIC_COUNT; m++) {
             column(result, m, c->seed_count, x);
@@ -280,6 +301,8 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
     if (status == 0)
         status = run_tasks(&tasks, err);
     if (status == 0)
+        status = read_actual(request, &comparison, err);
+    if (status == 0)
         score_runs(&comparison);
     if (status == 0 && summarize(&comparison))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for statistics");
@@ -294,7 +317,7 @@ int adl_comparison_run(const struct adl_comparison_request *request, struct adl_
 
 void adl_comparison_clear(struct adl_comparison *comparison)
 {
-    for (uint32_t p = 0; p < comparison->policy_count; p++) {
+    for (uint32_t p = 0; comparison->policies && p <= comparison->policy_count; p++) {
         free(comparison->policies[p].runs);
         free(comparison->policies[p].options);
         adl_timeline_destroy(comparison->policies[p].timeline);

@@ -2,6 +2,7 @@
 #ifndef ADLRO_EXPERIMENT_COMPARISON_H
 #define ADLRO_EXPERIMENT_COMPARISON_H
 
+#include "experiment/actual.h"
 #include "metrics/metrics.h"
 #include "metrics/statistics.h"
 #include "metrics/timeline.h"
@@ -45,7 +46,8 @@ struct adl_comparison {
     uint64_t first_seed;
     uint32_t seed_count;
     uint32_t policy_count;
-    struct adl_policy_result *policies;
+    struct adl_policy_result *policies;       /* one more than policy_count if actual has jobs: what happened */
+    struct adl_actual actual;                 /* of a trace */
     int bound;                                /* enum adl_bound_kind */
     struct adl_summary bound_jct_s;           /* over seeds */
     struct adl_regression jct_on_utilization; /* over all policies and seeds */
@@ -62,6 +64,7 @@ struct adl_comparison_request {
     int bound;                           /* enum adl_bound_kind */
     uint32_t threads;                    /* at least 1; the result does not depend on it */
     bool timelines;                      /* keep the first seed's, for plots */
+    bool actual;                         /* the supply is a trace's: what happened to its jobs; one seed */
     const struct adl_observer *observer; /* one more observer, or NULL; only for one policy on one seed */
     const void *belief;                  /* bytes that every run starts with, as in struct adl_run; NULL = none */
     size_t belief_size;
@@ -74,7 +77,10 @@ struct adl_comparison_request {
 };
 
 /* Runs every policy on every seed. On failure *ret is untouched. */
+#define ADL_ACTUAL_NAME "actual"
+
 int adl_comparison_run(const struct adl_comparison_request *request, struct adl_comparison *ret, struct adl_error *err);
-void adl_comparison_clear(struct adl_comparison *comparison); /* frees; accepts a zeroed one */
+uint32_t adl_comparison_rows(const struct adl_comparison *comparison); /* policies, and what happened if it is known */
+void adl_comparison_clear(struct adl_comparison *comparison);          /* frees; accepts a zeroed one */
 
 #endif

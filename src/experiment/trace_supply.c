@@ -33,6 +33,7 @@ struct verdict {
 struct source {
     struct adl_trace_supply *supply;
     struct adl_trace *trace;
+    struct adl_trace_row row; /* that was read last */
     uint64_t issued;
     uint64_t without_limit;
     uint64_t unknown_line; /* see adl_trace_account */
@@ -181,26 +182,26 @@ static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
 {
     struct source *source = self;
     const struct adl_trace_plan *plan = &source->supply->plan;
-    struct adl_trace_row row;
+    const struct adl_trace_row *row = &source->row;
     int status = 0;
     while ((plan->jobs_max == 0 || source->issued < plan->jobs_max) &&
-           (status = adl_trace_next(source->trace, &row, err)) > 0) {
-        if (row.steps > 0 && row.duration_us <= 0 && !plan->throughputs)
+           (status = adl_trace_next(source->trace, &source->row, err)) > 0) {
+        if (row->steps > 0 && row->duration_us <= 0 && !plan->throughputs)
             return adl_fail(err, ADL_EINVAL,
                             "%.200s:%llu: the job has steps and no run time; throughputs (--throughputs FILE) say how "
                             "long it runs",
-                            plan->path, (unsigned long long)row.line);
-        const int reason = make_job(source, &row, ret);
+                            plan->path, (unsigned long long)row->line);
+        const int reason = make_job(source, row, ret);
         if (reason == ADL_TRACE_USED) {
             source->issued++;
-            source->without_limit += row.limit_us <= 0;
+            source->without_limit += row->limit_us <= 0;
             return 1;
         }
         if (reason == ADL_TRACE_UNKNOWN_TYPE && source->unknown_line == 0) {
-            source->unknown_line = row.line;
-            memcpy(source->unknown_types, row.types, sizeof source->unknown_types);
+            source->unknown_line = row->line;
+            memcpy(source->unknown_types, row->types, sizeof source->unknown_types);
         }
-        status = adl_trace_reject(source->trace, &row, reason, err);
+        status = adl_trace_reject(source->trace, row, reason, err);
         if (status)
             return status;
     }
@@ -276,6 +277,11 @@ void adl_trace_supply_destroy(struct adl_trace_supply *supply)
 struct adl_job_supply adl_trace_supply_jobs(struct adl_trace_supply *supply)
 {
     return (struct adl_job_supply){.self = supply, .open = open_source};
+}
+
+const struct adl_trace_row *adl_trace_supply_row(const struct adl_job_source *source)
+{
+    return &((const struct source *)source->self)->row;
 }
 
 struct adl_trace_account adl_trace_supply_account(struct adl_trace_supply *supply)

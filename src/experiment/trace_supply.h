@@ -41,6 +41,9 @@ void adl_trace_supply_destroy(struct adl_trace_supply *supply); /* accepts NULL 
  * effect. */
 struct adl_job_supply adl_trace_supply_jobs(struct adl_trace_supply *supply);
 
+/* The row of the job that such a source gave last. */
+const struct adl_trace_row *adl_trace_supply_row(const struct adl_job_source *source);
+
 /* Of the source that was last to reach its end; zeros before. */
 struct adl_trace_account adl_trace_supply_account(struct adl_trace_supply *supply);
 

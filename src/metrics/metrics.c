@@ -7,6 +7,7 @@
 #include "metrics/statistics.h"
 #include "state/stop.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 const struct adl_metric_info adl_metric_table[ADL_METRIC_COUNT] = {
@@ -110,11 +111,10 @@ static void count_sla(struct adl_metrics *metrics, const struct adl_job_spec *sp
     metrics->sla_met += in_time && fast_enough && outcome->end == ADL_END_COMPLETED;
 }
 
-static int count_end(struct adl_metrics *metrics, const struct adl_event *event, const struct adl_state *state)
+static int count_end(struct adl_metrics *metrics, const struct adl_job_spec *spec, int64_t submit_us, int64_t end_us,
+                     const struct adl_outcome *outcome)
 {
-    const struct adl_job *job = &state->jobs[event->job];
-    const struct adl_outcome *outcome = &event->outcome;
-    const int64_t jct_us = event->time_us - job->submit_us;
+    const int64_t jct_us = end_us - submit_us;
     const double jct_s = (double)jct_us * 1e-6, run_s = (double)outcome->run_us * 1e-6,
                  ideal_s = (double)outcome->ideal_us * 1e-6;
     if (adl_grow((void **)&metrics->jct_s, &metrics->jct_capacity, metrics->jobs + 1, sizeof *metrics->jct_s))
@@ -126,10 +126,10 @@ static int count_end(struct adl_metrics *metrics, const struct adl_event *event,
     metrics->wait_sum_s += jct_s - run_s;
     metrics->slowdown_sum += ideal_s > 0 ? jct_s / ideal_s : 1.0;
     if (outcome->end == ADL_END_COMPLETED)
-        metrics->ideal_gpu_s += ideal_s * job->spec.gpus;
-    metrics->last_end_us = event->time_us;
+        metrics->ideal_gpu_s += ideal_s * spec->gpus;
+    metrics->last_end_us = end_us > metrics->last_end_us ? end_us : metrics->last_end_us;
     metrics->busy_at_last_end_s = metrics->busy_gpu_s;
-    count_sla(metrics, &job->spec, outcome, jct_us);
+    count_sla(metrics, spec, outcome, jct_us);
     return 0;
 }
 
@@ -138,8 +138,10 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     struct adl_metrics *metrics = self;
     metrics->busy_gpu_s += state->busy_gpus * (double)(event->time_us - state->now_us) * 1e-6;
     metrics->reward += adl_reward_until(&metrics->reward_terms, state, event);
-    if (event->kind == ADL_EVENT_FINISH)
-        return count_end(metrics, event, state);
+    if (event->kind == ADL_EVENT_FINISH) {
+        const struct adl_job *job = &state->jobs[event->job];
+        return count_end(metrics, &job->spec, job->submit_us, event->time_us, &event->outcome);
+    }
     if (event->kind == ADL_EVENT_EVICT)
         metrics->evictions++;
     else if (event->kind == ADL_EVENT_METER)
@@ -193,16 +195,32 @@ static void fill_decision_times(const struct adl_engine_counts *counts, struct a
     free(times_us);
 }
 
+/* What follows from the jobs alone. */
+static void fill_figures(struct adl_metrics *metrics, uint32_t gpu_count, struct adl_result *ret)
+{
+    const double jobs = (double)metrics->jobs, end_s = (double)metrics->last_end_us * 1e-6;
+    double *value = ret->value;
+    ret->jobs = metrics->jobs;
+    ret->timeouts = metrics->timeouts;
+    ret->sla_jobs = metrics->sla_jobs;
+    ret->run_median_s = adl_median_value(&metrics->run_us) * 1e-6;
+    value[ADL_METRIC_JCT_MEAN] = ratio(metrics->jct_sum_s, jobs);
+    value[ADL_METRIC_JCT_P99] = adl_quantile(metrics->jct_s, metrics->jobs, 0.99);
+    value[ADL_METRIC_WAIT_MEAN] = ratio(metrics->wait_sum_s, jobs);
+    value[ADL_METRIC_SLOWDOWN_MEAN] = ratio(metrics->slowdown_sum, jobs);
+    value[ADL_METRIC_THROUGHPUT] = ratio(jobs * 3600.0, end_s);
+    value[ADL_METRIC_UTILIZATION] = ratio(metrics->busy_at_last_end_s, end_s * gpu_count);
+    value[ADL_METRIC_MAKESPAN] = end_s;
+    value[ADL_METRIC_SLA] = metrics->sla_jobs ? (double)metrics->sla_met / (double)metrics->sla_jobs : 1.0;
+    value[ADL_METRIC_EFFICIENCY] = ratio(metrics->ideal_gpu_s, metrics->busy_at_last_end_s);
+}
+
 void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine,
                         const struct adl_lower_bound *bound, struct adl_result *ret)
 {
     const struct adl_state *state = adl_engine_state(engine);
     const struct adl_engine_counts *counts = adl_engine_counts(engine);
-    const double jobs = (double)metrics->jobs, end_s = (double)metrics->last_end_us * 1e-6;
-    *ret = (struct adl_result){.jobs = metrics->jobs,
-                               .timeouts = metrics->timeouts,
-                               .sla_jobs = metrics->sla_jobs,
-                               .evictions = metrics->evictions,
+    *ret = (struct adl_result){.evictions = metrics->evictions,
                                .lost_gpu_s = (uint64_t)(metrics->lost_gpu_s + 0.5),
                                .events = counts->events,
                                .decisions = counts->decisions,
@@ -210,21 +228,30 @@ void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *en
                                .unfinished = (uint64_t)state->queue.count + state->running_jobs,
                                .plan_hash = counts->plan_hash,
                                .round_s = adl_engine_round_s(engine),
-                               .run_median_s = adl_median_value(&metrics->run_us) * 1e-6,
                                .bound_jct_s = bound->jct_mean_s};
-    double *value = ret->value;
-    value[ADL_METRIC_JCT_MEAN] = ratio(metrics->jct_sum_s, jobs);
-    value[ADL_METRIC_JCT_P99] = adl_quantile(metrics->jct_s, metrics->jobs, 0.99);
-    value[ADL_METRIC_WAIT_MEAN] = ratio(metrics->wait_sum_s, jobs);
-    value[ADL_METRIC_SLOWDOWN_MEAN] = ratio(metrics->slowdown_sum, jobs);
-    value[ADL_METRIC_THROUGHPUT] = ratio(jobs * 3600.0, end_s);
-    value[ADL_METRIC_UTILIZATION] = ratio(metrics->busy_at_last_end_s, end_s * state->cluster->gpu_count);
-    value[ADL_METRIC_MAKESPAN] = end_s;
-    value[ADL_METRIC_ENERGY] = metrics->energy_j;
-    value[ADL_METRIC_SLA] = metrics->sla_jobs ? (double)metrics->sla_met / (double)metrics->sla_jobs : 1.0;
-    value[ADL_METRIC_EFFICIENCY] = ratio(metrics->ideal_gpu_s, metrics->busy_at_last_end_s);
-    value[ADL_METRIC_REWARD] = metrics->reward;
+    fill_figures(metrics, state->cluster->gpu_count, ret);
+    ret->value[ADL_METRIC_ENERGY] = metrics->energy_j;
+    ret->value[ADL_METRIC_REWARD] = metrics->reward;
     fill_decision_times(counts, ret);
+}
+
+int adl_metrics_record(struct adl_metrics *metrics, const struct adl_job_spec *spec, double held_gpus,
+                       int64_t submit_us, int64_t end_us, const struct adl_outcome *outcome)
+{
+    metrics->busy_gpu_s += held_gpus * (double)outcome->run_us * 1e-6;
+    return count_end(metrics, spec, submit_us, end_us, outcome);
+}
+
+/* The reward is that of a run whose GPUs were all up. */
+void adl_metrics_record_result(struct adl_metrics *metrics, uint32_t gpu_count, struct adl_result *ret)
+{
+    const double idle_gpu_s = (double)metrics->last_end_us * 1e-6 * gpu_count - metrics->busy_gpu_s;
+    *ret = (struct adl_result){0};
+    fill_figures(metrics, gpu_count, ret);
+    ret->value[ADL_METRIC_REWARD] = -metrics->jct_sum_s - metrics->reward_terms.lambda * fmax(idle_gpu_s, 0);
+    ret->value[ADL_METRIC_ENERGY] = ret->value[ADL_METRIC_HYPERSCORE] = NAN;
+    for (int metric = ADL_METRIC_FIRST_TIMING; metric < ADL_METRIC_COUNT; metric++)
+        ret->value[metric] = NAN;
 }
 
 struct adl_score_figures adl_result_figures(const struct adl_result *result)

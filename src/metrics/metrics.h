@@ -76,6 +76,12 @@ struct adl_observer adl_metrics_observer(struct adl_metrics *metrics);
 void adl_metrics_result(struct adl_metrics *metrics, const struct adl_engine *engine,
                         const struct adl_lower_bound *bound, struct adl_result *ret);
 
+/* The figures of a record of what happened, without an engine: its jobs one after the other, in any order, then the
+ * result. Figures that no record has are NAN. held_gpus: as much of GPUs as the job had. */
+int adl_metrics_record(struct adl_metrics *metrics, const struct adl_job_spec *spec, double held_gpus,
+                       int64_t submit_us, int64_t end_us, const struct adl_outcome *outcome); /* 0 or ADL_ENOMEM */
+void adl_metrics_record_result(struct adl_metrics *metrics, uint32_t gpu_count, struct adl_result *ret);
+
 struct adl_score_figures adl_result_figures(const struct adl_result *result);
 void adl_result_score(struct adl_result *result, const struct adl_score_figures *references); /* sets HyperScore */
 

@@ -56,6 +56,8 @@ double adl_column_mean(const struct adl_comparison *comparison, uint32_t policy,
     const struct adl_policy_result *result = &comparison->policies[policy];
     if (column < ADL_METRIC_COUNT)
         return result->metrics[column].mean;
+    if (adl_is_actual(comparison, policy))
+        return NAN; /* no trace has them */
     const struct adl_result totals = adl_policy_totals(result, comparison->seed_count);
     return (double)(column == ADL_COLUMN_EVICTIONS ? totals.evictions : totals.lost_gpu_s) / comparison->seed_count;
 }
@@ -64,7 +66,7 @@ double adl_column_mean(const struct adl_comparison *comparison, uint32_t policy,
 static double column_largest(const struct adl_comparison *comparison, int column)
 {
     double largest = 0;
-    for (uint32_t i = 0; i < comparison->policy_count; i++) {
+    for (uint32_t i = 0; i < adl_comparison_rows(comparison); i++) {
         const double mean = fabs(adl_column_mean(comparison, i, column));
         if (isfinite(mean) && mean > largest)
             largest = mean;
@@ -260,6 +262,17 @@ struct adl_result adl_policy_totals(const struct adl_policy_result *policy, uint
         sum.run_median_s += run->run_median_s / seed_count;
     }
     return sum;
+}
+
+bool adl_is_actual(const struct adl_comparison *comparison, uint32_t index)
+{
+    return index == comparison->policy_count;
+}
+
+uint32_t adl_comparison_row(const struct adl_comparison *comparison, uint32_t i)
+{
+    const uint32_t rows = adl_comparison_rows(comparison);
+    return rows == comparison->policy_count ? i : (i + rows - 1) % rows;
 }
 
 uint32_t adl_comparison_best(const struct adl_comparison *comparison, uint32_t except)

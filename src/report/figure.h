@@ -60,4 +60,8 @@ uint32_t adl_comparison_best(const struct adl_comparison *comparison, uint32_t e
 /* True if the speed of some class of jobs on this GPU type is modelled from specifications. */
 bool adl_scenario_type_modelled(const struct adl_scenario *scenario, uint32_t type);
 
+/* The index of the i-th row of a table: what happened, if it is known, and then the policies. */
+uint32_t adl_comparison_row(const struct adl_comparison *comparison, uint32_t i);
+bool adl_is_actual(const struct adl_comparison *comparison, uint32_t index);
+
 #endif

@@ -242,8 +242,40 @@ static void note_rounds(struct adl_text *text, const struct adl_comparison *comp
         }
 }
 
+void adl_notes_put_actual(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    const struct adl_actual *actual = &comparison->actual;
+    const uint32_t gpus = comparison->scenario->cluster.gpu_count;
+    if (actual->jobs == 0)
+        return;
+    adl_text_printf(text,
+                    "Warning: actual is what happened to %" PRIu64 " jobs, by the start and end times in the trace",
+                    actual->jobs);
+    if (actual->without > 0)
+        adl_text_printf(text, " (%" PRIu64 " more have none)", actual->without);
+    adl_text_put(text,
+                 "; the policies are simulated. The replay does not know other partitions and jobs without GPUs, "
+                 "reservations, limits of users and accounts, jobs that still ran or never started, nodes that were "
+                 "added, drained or failed, nor that users submit later when they wait longer. A policy's lead over "
+                 "actual is therefore no promise: compare policies with each other. Energy, HyperScore and evictions "
+                 "are not in a trace.");
+    if (actual->gpus_most > gpus)
+        adl_text_printf(text,
+                        " These jobs held %" PRIu32 " GPUs at one time and the cluster has %" PRIu32
+                        ": it is not the cluster on which they ran.",
+                        actual->gpus_most, gpus);
+}
+
+static void note_actual(struct adl_text *text, const struct adl_comparison *comparison)
+{
+    adl_notes_put_actual(text, comparison);
+    if (comparison->actual.jobs > 0)
+        adl_text_char(text, '\n');
+}
+
 void adl_notes_put(struct adl_text *text, const struct adl_comparison *comparison)
 {
+    note_actual(text, comparison);
     note_seeds(text, comparison);
     note_regime(text, comparison);
     note_options(text, comparison);

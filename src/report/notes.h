@@ -11,6 +11,9 @@ void adl_notes_put(struct adl_text *text, const struct adl_comparison *compariso
 /* A policy's rounds, in one sentence. True if it is a warning: they are far longer than its jobs run. */
 bool adl_notes_put_round(struct adl_text *text, const struct adl_comparison *comparison, uint32_t index);
 
+/* What the row of what happened can and cannot tell, in one paragraph; nothing if there is no such row. */
+void adl_notes_put_actual(struct adl_text *text, const struct adl_comparison *comparison);
+
 /* "16 GPUs on 4 nodes: 8 x V100, 4 x T4" */
 void adl_notes_put_cluster(struct adl_text *text, const struct adl_cluster *cluster);
 

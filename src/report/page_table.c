@@ -49,7 +49,7 @@ static size_t columns_choose(int ret[COLUMNS_MAX], const struct adl_comparison *
 
 static bool has_change_column(const struct adl_comparison *comparison, int column)
 {
-    return column == ADL_METRIC_JCT_MEAN && comparison->policy_count > 1;
+    return column == ADL_METRIC_JCT_MEAN && adl_comparison_rows(comparison) > 1;
 }
 
 /* Figures of two or more seeds are followed by space for marks of significance; headings align with them. */
@@ -92,6 +92,8 @@ static bool is_best(const struct adl_comparison *comparison, uint32_t policy, in
     const double mean = adl_column_mean(comparison, policy, column);
     const int better = adl_column_info(column)->better;
     bool ahead = false;
+    if (adl_is_actual(comparison, policy))
+        return false;
     for (uint32_t i = 0; i < comparison->policy_count; i++) {
         const double gain = (mean - adl_column_mean(comparison, i, column)) * better;
         if (gain < 0)
@@ -183,7 +185,8 @@ static void put_figure_table(struct adl_text *text, const struct adl_comparison 
     adl_text_put(text, "<table>\n");
     put_figure_heads(text, comparison, columns, count);
     adl_text_put(text, "<tbody>\n");
-    for (uint32_t policy = 0; policy < comparison->policy_count; policy++) {
+    for (uint32_t row = 0; row < adl_comparison_rows(comparison); row++) {
+        const uint32_t policy = adl_comparison_row(comparison, row);
         put_row_head(text, comparison, policy);
         for (size_t i = 0; i < count; i++) {
             put_figure_cell(text, comparison, policy, columns[i]);
@@ -226,7 +229,7 @@ void adl_page_put_counts(struct adl_text *text, const struct adl_comparison *com
 void adl_page_put_policies(struct adl_text *text, const struct adl_comparison *comparison)
 {
     adl_text_put(text, "<dl>\n");
-    for (uint32_t i = 0; i < comparison->policy_count; i++) {
+    for (uint32_t i = 0; i < adl_comparison_rows(comparison); i++) {
         adl_text_put(text, "<dt>");
         adl_html_put(text, comparison->policies[i].name);
         adl_text_put(text, "</dt><dd>");

@@ -1,5 +1,7 @@
 #include "report/report_csv.h"
 
+#include "report/figure.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -49,7 +51,11 @@ static void put_run(struct adl_text *text, const struct adl_comparison *comparis
     adl_text_printf(text, ",%" PRIu64, comparison->first_seed + seed);
     for (int i = 0; i < metric_count; i++)
         put_real(text, run->value[i]);
-    put_real(text, run->bound_jct_s);
+    put_real(text, adl_is_actual(comparison, policy) ? NAN : run->bound_jct_s);
+    if (adl_is_actual(comparison, policy)) {
+        adl_text_printf(text, ",%" PRIu64 ",%" PRIu64 ",,,,,,,\r\n", run->jobs, run->timeouts);
+        return;
+    }
     const uint64_t counts[] = {run->jobs,   run->timeouts,  run->evictions, run->lost_gpu_s,
                                run->events, run->decisions, run->refused,   run->unfinished};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
@@ -61,7 +67,7 @@ void adl_report_csv(struct adl_text *text, const struct adl_comparison *comparis
 {
     const int metric_count = timing ? ADL_METRIC_COUNT : ADL_METRIC_FIRST_TIMING;
     put_header(text, metric_count);
-    for (uint32_t policy = 0; policy < comparison->policy_count; policy++)
+    for (uint32_t policy = 0; policy < adl_comparison_rows(comparison); policy++)
         for (uint32_t seed = 0; seed < comparison->seed_count; seed++)
             put_run(text, comparison, policy, seed, metric_count);
 }

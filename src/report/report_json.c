@@ -153,6 +153,29 @@ static void put_policy(struct adl_json *json, const struct adl_comparison *compa
     adl_json_end(json);
 }
 
+/* What happened, if the trace tells. */
+static void put_actual(struct adl_json *json, const struct adl_comparison *comparison)
+{
+    const struct adl_actual *actual = &comparison->actual;
+    struct adl_text warning = {0};
+    if (actual->jobs == 0)
+        return;
+    adl_json_key(json, ADL_ACTUAL_NAME);
+    adl_json_object(json);
+    adl_json_key(json, "metrics");
+    adl_json_object(json);
+    for (int i = 0; i < ADL_METRIC_FIRST_TIMING; i++)
+        put_summary(json, adl_metric_table[i].name, &comparison->policies[comparison->policy_count].metrics[i]);
+    adl_json_end(json);
+    adl_json_put_uint(json, "jobs", actual->jobs);
+    adl_json_put_uint(json, "without_times", actual->without);
+    adl_json_put_uint(json, "gpus_most", actual->gpus_most);
+    adl_notes_put_actual(&warning, comparison);
+    adl_json_put_string(json, "warning", warning.data ? warning.data : "");
+    adl_text_clear(&warning);
+    adl_json_end(json);
+}
+
 static void put_modelled(struct adl_json *json, const struct adl_scenario *scenario)
 {
     adl_json_key(json, "modelled");
@@ -212,6 +235,7 @@ void adl_report_json(struct adl_text *text, const struct adl_comparison *compari
     put_modelled(&json, comparison->scenario);
     if (more)
         more->put(more->self, &json);
+    put_actual(&json, comparison);
     adl_json_key(&json, "policies");
     adl_json_array(&json);
     for (uint32_t i = 0; i < comparison->policy_count; i++)

@@ -122,7 +122,7 @@ static size_t column_width(const struct adl_comparison *comparison, const struct
     size_t width = adl_utf8_count(label);
     if (adl_utf8_count(cell) > width)
         width = adl_utf8_count(cell);
-    for (uint32_t i = 0; i < comparison->policy_count; i++) {
+    for (uint32_t i = 0; i < adl_comparison_rows(comparison); i++) {
         cell_print(cell, comparison, column, i);
         if (adl_utf8_count(cell) > width)
             width = adl_utf8_count(cell);
@@ -147,7 +147,7 @@ static size_t columns_choose(struct column ret[COLUMNS_MAX], const struct adl_co
     size_t chosen = 0;
     for (size_t i = 0; i < count; i++)
         if (adl_column_shown(comparison, columns[i].column) &&
-            (columns[i].kind != COLUMN_CHANGE || comparison->policy_count > 1))
+            (columns[i].kind != COLUMN_CHANGE || adl_comparison_rows(comparison) > 1))
             ret[chosen++] = columns[i];
     return chosen;
 }
@@ -163,7 +163,7 @@ static void put_block(struct adl_text *text, const struct adl_comparison *compar
         width[i] = column_width(comparison, &columns[i]);
         rest += 2 + width[i];
     }
-    for (uint32_t i = 0; i < comparison->policy_count; i++)
+    for (uint32_t i = 0; i < adl_comparison_rows(comparison); i++)
         if (adl_utf8_count(comparison->policies[i].name) > name_width)
             name_width = adl_utf8_count(comparison->policies[i].name);
     if (name_width + rest > ADL_TABLE_COLUMNS)
@@ -180,7 +180,8 @@ static void put_block(struct adl_text *text, const struct adl_comparison *compar
         }
         put_line_end(text);
     }
-    for (uint32_t policy = 0; policy < comparison->policy_count; policy++) {
+    for (uint32_t row = 0; row < adl_comparison_rows(comparison); row++) {
+        const uint32_t policy = adl_comparison_row(comparison, row);
         name_fit(cell, comparison->policies[policy].name, name_width);
         put_padded(text, cell, name_width, true);
         for (size_t i = 0; i < column_count; i++) {

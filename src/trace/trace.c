@@ -232,7 +232,8 @@ static int read_line(struct adl_trace *trace, struct adl_line *line, struct adl_
         .unit_s = trace->unit_s,
         .why = why,
     };
-    *ret = (struct adl_trace_row){.line = line->number, .gpu_milli = 1000, .priority = -1};
+    *ret =
+        (struct adl_trace_row){.line = line->number, .gpu_milli = 1000, .priority = -1, .start_us = -1, .end_us = -1};
     if (line->too_long)
         return adl_trace_refuse(&reading, ADL_TRACE_MALFORMED, "the line is longer than %u bytes", ADL_LINE_MAX);
     skip_byte_order_mark(line);
@@ -433,6 +434,17 @@ static int next_in_order(struct adl_trace *trace, struct adl_trace_row *ret, str
     }
 }
 
+/* Start and end on the clock of the trace. An end that is not given follows from the run time; times that contradict
+ * each other are not known. */
+static void set_past(struct adl_trace_row *row, int64_t first_us)
+{
+    if (row->start_us >= row->submit_us && row->end_us < 0 && row->duration_us > 0)
+        row->end_us = row->start_us + row->duration_us;
+    const bool known = row->start_us >= row->submit_us && row->end_us > row->start_us;
+    row->start_us = known ? row->start_us - first_us : -1;
+    row->end_us = known ? row->end_us - first_us : -1;
+}
+
 int adl_trace_next(struct adl_trace *trace, struct adl_trace_row *ret, struct adl_error *err)
 {
     struct adl_trace_row row = {0};
@@ -443,6 +455,7 @@ int adl_trace_next(struct adl_trace *trace, struct adl_trace_row *ret, struct ad
         return status;
     trace->row_next++;
     trace->last_us = row.submit_us;
+    set_past(&row, trace->first_us);
     row.submit_us -= trace->first_us;
     *ret = row;
     return 1;

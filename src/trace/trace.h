@@ -43,12 +43,14 @@ struct adl_trace_row {
     int64_t duration_us; /* true run time; 0 = determined by the steps, which are then given */
     int64_t limit_us;    /* 0 = not given */
     int64_t deadline_us; /* after submission; 0 = none */
-    uint32_t gpus;       /* at least 1 */
-    uint32_t gpu_milli;  /* of each GPU, thousandths; 1000 = whole */
-    int32_t cpu_milli;   /* of the whole job; 0 = not given */
-    int32_t memory_mib;  /* of the whole job; 0 = not given */
-    double priority;     /* 0..1; negative = not given */
-    double steps;        /* gavel: steps to do; 0 = not given */
+    int64_t start_us;    /* what happened, on the clock of submit_us; -1 = not known, and then end_us is neither */
+    int64_t end_us;
+    uint32_t gpus;      /* at least 1 */
+    uint32_t gpu_milli; /* of each GPU, thousandths; 1000 = whole */
+    int32_t cpu_milli;  /* of the whole job; 0 = not given */
+    int32_t memory_mib; /* of the whole job; 0 = not given */
+    double priority;    /* 0..1; negative = not given */
+    double steps;       /* gavel: steps to do; 0 = not given */
     char id[ADL_TRACE_WORD];
     char user[ADL_TRACE_WORD];
     char name[ADL_TRACE_WORD];      /* job or model name */

@@ -24,6 +24,8 @@ enum {
     USER,
     NAME,
     TYPES,
+    START,
+    END,
     COLUMN_COUNT
 };
 
@@ -42,6 +44,8 @@ static const struct adl_trace_column columns[COLUMN_COUNT] = {
     [USER] = {"user", false},
     [NAME] = {"name", false},
     [TYPES] = {"types", false},
+    [START] = {"start", false},
+    [END] = {"end", false},
 };
 
 static const char *missing(const int16_t *column)
@@ -110,6 +114,10 @@ static int read_times(const struct adl_trace_reading *reading, struct adl_trace_
     if (reason == ADL_TRACE_USED)
         reason = take_optional_time(reading, DEADLINE, &ret->deadline_us);
     if (reason == ADL_TRACE_USED)
+        reason = take_optional_time(reading, START, &ret->start_us);
+    if (reason == ADL_TRACE_USED)
+        reason = take_optional_time(reading, END, &ret->end_us);
+    if (reason == ADL_TRACE_USED)
         reason = take_optional_real(reading, STEPS, STEPS_MAX, &ret->steps);
     if (reason != ADL_TRACE_USED)
         return reason;
@@ -166,6 +174,13 @@ static void put_time(struct adl_text *text, int64_t time_us)
 static void put_optional_time(struct adl_text *text, int64_t time_us)
 {
     if (time_us > 0)
+        put_time(text, time_us);
+}
+
+/* -1 = not known: an empty cell. */
+static void put_known_time(struct adl_text *text, int64_t time_us)
+{
+    if (time_us >= 0)
         put_time(text, time_us);
 }
 
@@ -249,6 +264,12 @@ static void put_cell(struct adl_text *text, const struct adl_trace_row *row, int
         break;
     case TYPES:
         put_word(text, row->types);
+        break;
+    case START:
+        put_known_time(text, row->start_us);
+        break;
+    case END:
+        put_known_time(text, row->end_us);
         break;
     default:
         assert(column == COLUMN_COUNT && "a column that is not written");

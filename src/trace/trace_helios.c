@@ -41,8 +41,9 @@ static int read_duration(const struct adl_trace_reading *reading, struct adl_tra
         int reason = take_moment(reading, START, &start_us);
         if (reason == ADL_TRACE_USED)
             reason = take_moment(reading, END, &end_us);
-        if (reason == ADL_TRACE_USED)
-            ret->duration_us = end_us - start_us;
+        ret->duration_us = end_us - start_us;
+        ret->start_us = start_us;
+        ret->end_us = end_us;
         return reason;
     }
     if (reading->column[START] >= 0 && !has_start)

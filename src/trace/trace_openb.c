@@ -63,6 +63,8 @@ static int read_times(const struct adl_trace_reading *reading, struct adl_trace_
     if (reason != ADL_TRACE_USED)
         return reason;
     ret->duration_us = end_us - start_us;
+    ret->start_us = start_us;
+    ret->end_us = end_us;
     return adl_trace_check_duration(reading, ret->duration_us);
 }
 

@@ -243,6 +243,16 @@ static int read_duration(const struct adl_trace_reading *reading, struct adl_tra
     return reason;
 }
 
+/* What happened; without End the run time says when it ended. */
+static void read_past(const struct adl_trace_reading *reading, struct adl_trace_row *ret)
+{
+    int64_t time_us;
+    if (adl_cell_timestamp(adl_trace_cell(reading, START), &time_us))
+        ret->start_us = time_us;
+    if (adl_cell_timestamp(adl_trace_cell(reading, END), &time_us))
+        ret->end_us = time_us;
+}
+
 static int read_limit(const struct adl_trace_reading *reading, struct adl_trace_row *ret)
 {
     const char *text = adl_trace_cell(reading, TIMELIMIT);
@@ -272,6 +282,7 @@ static int read_times(const struct adl_trace_reading *reading, struct adl_trace_
         reason = adl_trace_check_duration(reading, ret->duration_us);
     if (reason == ADL_TRACE_USED)
         reason = read_limit(reading, ret);
+    read_past(reading, ret);
     return reason;
 }
 

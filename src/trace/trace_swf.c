@@ -6,6 +6,7 @@
 enum { /* the format's numbers minus one */
        NUMBER = 0,
        SUBMIT = 1,
+       WAIT = 2,
        RUN_TIME = 3,
        ALLOCATED = 4,
        REQUESTED = 7,
@@ -51,6 +52,14 @@ static int read_run_time(const struct adl_trace_reading *reading, double status,
     return reason == ADL_TRACE_USED ? adl_trace_check_duration(reading, ret->duration_us) : reason;
 }
 
+/* What happened: the format has the wait. */
+static void read_start(const struct adl_trace_reading *reading, struct adl_trace_row *ret)
+{
+    double wait_s;
+    if (adl_cell_real(reading->cells->at[WAIT], &wait_s) && wait_s >= 0 && wait_s < (double)ADL_TRACE_TIME_MAX * 1e-6)
+        ret->start_us = ret->submit_us + (int64_t)(wait_s * 1e6 + 0.5);
+}
+
 static int read_row(const struct adl_trace_reading *reading, struct adl_trace_row *ret)
 {
     char *const *at = reading->cells->at;
@@ -75,6 +84,8 @@ static int read_row(const struct adl_trace_reading *reading, struct adl_trace_ro
         reason = read_run_time(reading, status, ret);
     if (reason == ADL_TRACE_USED)
         reason = read_limit(reading, ret);
+    if (reason == ADL_TRACE_USED)
+        read_start(reading, ret);
     if (!is_missing(at[USER]))
         adl_trace_take_word(ret->user, at[USER]);
     if (!is_missing(at[EXECUTABLE]))
