@@ -165,8 +165,22 @@ int adl_service_create_engine(struct adl_service *service, const struct adl_serv
                                              .learned = config->learned,
                                              .world_ops = &adl_live_ops,
                                              .world = service->live,
+                                             .observers = {adl_snapshots_observer(service->shared.snapshots)},
+                                             .observer_count = 1,
                                              .clock_ns = adl_clock_ns};
     return adl_engine_create(&engine, ret, err);
+}
+
+static int open_snapshots(struct adl_service *service, struct adl_error *err)
+{
+    const struct adl_scenario *scenario = &service->config.inventory.scenario;
+    const struct adl_snapshots_config config = {.cluster = &scenario->cluster,
+                                                .request_queue = service->shared.request_queue,
+                                                .preemption = scenario->preemption,
+                                                .kill_at_limit =
+                                                    service->config.engine != ADL_ENGINE_SIM || scenario->kill_at_limit,
+                                                .one_by_one = scenario->one_by_one};
+    return adl_snapshots_create(&config, &service->shared.snapshots, err);
 }
 
 static int open_live(struct adl_service *service, struct adl_error *err)
@@ -342,6 +356,8 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
     if (status == 0)
         status = open_executor(service, err);
     if (status == 0)
+        status = open_snapshots(service, err);
+    if (status == 0)
         status = open_live(service, err);
     if (status == 0)
         status = open_http(service, err);
@@ -362,6 +378,7 @@ void adl_service_destroy(struct adl_service *service)
     adl_request_queue_destroy(service->shared.request_queue);
     adl_engine_destroy(service->shared.engine);
     adl_engine_destroy(service->next_engine);
+    adl_snapshots_destroy(service->shared.snapshots);
     adl_events_destroy(service->shared.events);
     adl_routes_clear(&service->routes);
     adl_auth_destroy(service->auth);
@@ -396,6 +413,7 @@ int adl_service_run(struct adl_service *service, struct adl_error *err)
     if (status == 0)
         adl_live_belief_keep(service->live);
     adl_service_state_unlock(shared);
+    adl_snapshots_end(shared->snapshots);
     return status;
 }
 

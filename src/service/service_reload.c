@@ -128,6 +128,7 @@ int adl_service_change_engine(struct adl_service *service, struct adl_error *err
     adl_engine_destroy(shared->engine);
     shared->engine = service->next_engine;
     service->next_engine = NULL;
+    adl_snapshots_change(shared->snapshots);
     if (!learned)
         adl_live_belief_load(service->live, false);
     shared->policy = service->next_policy;

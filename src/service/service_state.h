@@ -12,6 +12,7 @@
 #include "jobs/job_table.h"
 #include "jobs/label.h"
 #include "service/request_queue.h"
+#include "service/snapshot.h"
 
 #include <pthread.h>
 
@@ -116,6 +117,7 @@ struct adl_service_state {
     char notice[400];  /* what an administrator should know, though the service works; "" = nothing */
 
     struct adl_request_queue *request_queue; /* used without the lock, like the following */
+    struct adl_snapshots *snapshots;         /* copies of the engine for other threads */
     struct adl_events *events;
     const char *state_directory; /* for threads that open their own store */
     bool private_jobs;           /* users see no jobs but their own; administrators see all */

@@ -1,7 +1,9 @@
 #include "twin/fork.h"
 
 #include "base/hash.h"
+#include "base/index.h"
 #include "sim/world_sim.h"
+#include "twin/alternatives.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,10 @@ struct adl_fork {
     struct adl_future future;
     struct arrivals arrivals;
     uint32_t *gpus; /* of one job */
+    struct adl_alternatives alternatives;
+    uint32_t *dropped; /* alternatives of jobs that have started, for the engine to be told */
+    size_t dropped_capacity;
+    uint32_t dropped_count;
 };
 
 /* ---- draws ---- */
@@ -114,6 +120,15 @@ static void set_arrival(struct adl_fork *fork, const struct adl_recent_job *past
     }
 }
 
+/* A live service may replace its engine before the old one was told of an end. */
+static bool is_lost(const struct adl_fork *fork, const struct adl_recent_job *past)
+{
+    const struct adl_state *state = adl_engine_state(fork->future.base);
+    return past->slot != ADL_NONE &&
+           (past->slot >= state->job_capacity || state->jobs[past->slot].phase == ADL_PHASE_NONE ||
+            state->jobs[past->slot].spec.id != past->spec.id);
+}
+
 static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
 {
     (void)err;
@@ -129,7 +144,7 @@ static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
         const struct adl_recent_job *past = adl_recent_job(fork->future.recent, arrivals->next++);
         const int64_t submit_us = arrivals->hour_us + past->submit_us - arrivals->past_us;
         arrivals->left--;
-        if (submit_us <= now_us)
+        if (submit_us <= now_us || is_lost(fork, past))
             continue;
         set_arrival(fork, past, ret);
         ret->submit_us = submit_us;
@@ -150,6 +165,71 @@ static void close_jobs(void *self)
 {
     (void)self;
 }
+
+/* ---- alternatives of one job ---- */
+
+static bool is_dropped(const struct adl_fork *fork, uint32_t slot)
+{
+    for (uint32_t i = 0; i < fork->dropped_count; i++)
+        if (fork->dropped[i] == slot)
+            return true;
+    return false;
+}
+
+/* A job starts in this slot: it leaves the queue in its others. */
+static int drop_others(struct adl_fork *fork, uint32_t slot)
+{
+    struct adl_alternatives *alternatives = &fork->alternatives;
+    if (slot >= alternatives->capacity)
+        return 0;
+    for (uint32_t other = alternatives->next[slot], next; other != slot; other = next) {
+        next = alternatives->next[other];
+        alternatives->next[other] = other;
+        if (adl_grow((void **)&fork->dropped, &fork->dropped_capacity, (size_t)fork->dropped_count + 1,
+                     sizeof *fork->dropped))
+            return ADL_ENOMEM;
+        fork->dropped[fork->dropped_count++] = other;
+    }
+    alternatives->next[slot] = slot;
+    return 0;
+}
+
+static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
+{
+    struct adl_fork *fork = self;
+    if (fork->dropped_count == 0)
+        return adl_world_sim_ops.next_event(fork->world, ret, err);
+    const uint32_t slot = fork->dropped[--fork->dropped_count];
+    adl_world_sim_withdraw(fork->world, slot);
+    *ret = (struct adl_event){.time_us = adl_engine_state(fork->engine)->now_us,
+                              .kind = ADL_EVENT_FINISH,
+                              .more = fork->dropped_count > 0,
+                              .job = slot,
+                              .gpu = ADL_NONE,
+                              .outcome = {.end = ADL_END_CANCELLED}};
+    return 1;
+}
+
+static int submit(void *self, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err)
+{
+    struct adl_fork *fork = self;
+    const bool start = command->kind == ADL_COMMAND_START;
+    if (start && is_dropped(fork, command->job))
+        return adl_fail(err, ADL_EREFUSED, "the job has started in another slot");
+    const int status = adl_world_sim_ops.submit(fork->world, command, gpus, err);
+    if (status || !start)
+        return status;
+    return drop_others(fork, command->job) ? adl_fail(err, ADL_ENOMEM, "out of memory for alternatives of a job") : 0;
+}
+
+static int decided(void *self, uint64_t hash, struct adl_error *err)
+{
+    struct adl_fork *fork = self;
+    return adl_world_sim_ops.decided ? adl_world_sim_ops.decided(fork->world, hash, err) : 0;
+}
+
+static const struct adl_world_ops fork_ops = {
+    .name = "fork", .next_event = next_event, .submit = submit, .decided = decided};
 
 /* ---- create ---- */
 
@@ -183,8 +263,8 @@ int adl_fork_create(const struct adl_fork_config *config, struct adl_fork **ret,
     int status = create_world(fork, err);
     if (status == 0) {
         struct adl_engine_config engine = *from;
-        engine.world_ops = &adl_world_sim_ops;
-        engine.world = fork->world;
+        engine.world_ops = &fork_ops;
+        engine.world = fork;
         engine.observers[0] = config->observer;
         engine.observer_count = 1;
         engine.clock_ns = NULL;
@@ -203,6 +283,8 @@ void adl_fork_destroy(struct adl_fork *fork)
         return;
     adl_engine_destroy(fork->engine);
     adl_world_sim_destroy(fork->world);
+    adl_alternatives_clear(&fork->alternatives);
+    free(fork->dropped);
     free(fork->gpus);
     free(fork);
 }
@@ -287,7 +369,8 @@ static int adopt_all(struct adl_fork *fork)
     const struct adl_state *state = adl_engine_state(fork->future.base);
     int64_t wakes_us[ADL_WAKES_MAX];
     const uint32_t wakes = adl_engine_wakes(fork->future.base, wakes_us);
-    if (adopt_gpus(fork, state))
+    fork->dropped_count = 0;
+    if (adl_alternatives_list(&fork->alternatives, state) || adopt_gpus(fork, state))
         return ADL_ENOMEM;
     for (uint32_t slot = 0; slot < state->job_capacity; slot++)
         if (state->jobs[slot].phase != ADL_PHASE_NONE && adopt_job(fork, state, slot))

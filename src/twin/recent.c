@@ -1,5 +1,7 @@
 #include "twin/recent.h"
 
+#include "base/copy.h"
+
 #include <stdlib.h>
 
 #define HOUR_US     (INT64_C(3600) * 1000000)
@@ -15,7 +17,6 @@ struct hour {
 
 struct adl_recent {
     const struct adl_cluster *cluster;
-    const struct adl_engine *engine;
     struct adl_recent_job *jobs; /* a ring, by number of the submission */
     uint64_t submitted;
     struct hour *hours; /* a ring, as many as have begun */
@@ -59,6 +60,24 @@ void adl_recent_destroy(struct adl_recent *recent)
     free(recent);
 }
 
+int adl_recent_copy(struct adl_recent *to, const struct adl_recent *from)
+{
+    if (adl_grow((void **)&to->of_slot, &to->slot_capacity, from->slot_capacity, sizeof *to->of_slot))
+        return ADL_ENOMEM;
+    const uint64_t jobs = from->submitted < ADL_RECENT_JOBS ? from->submitted : ADL_RECENT_JOBS;
+    const uint64_t hours = from->hour_count < ADL_RECENT_HOURS ? from->hour_count : ADL_RECENT_HOURS;
+    const struct adl_recent own = *to;
+    *to = *from;
+    to->slot_capacity = own.slot_capacity;
+    ADL_COPY_ARRAY(to, own, from, jobs, jobs);
+    ADL_COPY_ARRAY(to, own, from, hours, hours);
+    ADL_COPY_ARRAY(to, own, from, of_slot, from->slot_capacity);
+    ADL_COPY_ARRAY(to, own, from, down_us, from->cluster->gpu_count);
+    for (size_t i = from->slot_capacity; i < to->slot_capacity; i++)
+        to->of_slot[i] = 0;
+    return 0;
+}
+
 /* ---- what is seen ---- */
 
 static void begin_hours(struct adl_recent *recent, int64_t time_us)
@@ -71,6 +90,13 @@ static void begin_hours(struct adl_recent *recent, int64_t time_us)
             (struct hour){.number = next, .first = recent->submitted};
 }
 
+/* The submission with this number is a live one of this job. */
+static bool is_of(const struct adl_recent *recent, uint64_t number, uint64_t id)
+{
+    const struct adl_recent_job *job = number ? &recent->jobs[(number - 1) % ADL_RECENT_JOBS] : NULL;
+    return job && recent->submitted - number < ADL_RECENT_JOBS && job->slot != ADL_NONE && job->spec.id == id;
+}
+
 static int submit(struct adl_recent *recent, const struct adl_event *event)
 {
     const size_t known = recent->slot_capacity;
@@ -78,8 +104,18 @@ static int submit(struct adl_recent *recent, const struct adl_event *event)
         return ADL_ENOMEM;
     for (size_t i = known; i < recent->slot_capacity; i++)
         recent->of_slot[i] = 0;
-    recent->jobs[recent->submitted % ADL_RECENT_JOBS] =
-        (struct adl_recent_job){.spec = *event->submit.spec, .submit_us = event->time_us, .slot = event->job};
+    if (is_of(recent, recent->of_slot[event->job], event->submit.spec->id)) /* another engine has it now */
+        return 0;
+    recent->of_slot[event->job] = 0;
+    if (is_of(recent, recent->submitted, event->submit.spec->id)) { /* another alternative of the same job */
+        recent->of_slot[event->job] = recent->submitted;
+        recent->jobs[(recent->submitted - 1) % ADL_RECENT_JOBS].slots++;
+        return 0;
+    }
+    if (event->submit.since_us > 0 && event->submit.since_us / HOUR_US < event->time_us / HOUR_US)
+        return 0;
+    recent->jobs[recent->submitted % ADL_RECENT_JOBS] = (struct adl_recent_job){
+        .spec = *event->submit.spec, .submit_us = event->time_us, .slot = event->job, .slots = 1};
     recent->of_slot[event->job] = ++recent->submitted;
     recent->hours[(recent->hour_count - 1) % ADL_RECENT_HOURS].count++;
     return 0;
@@ -95,8 +131,13 @@ static void finish(struct adl_recent *recent, const struct adl_event *event, con
     if (recent->submitted - number >= ADL_RECENT_JOBS)
         return;
     struct adl_recent_job *job = &recent->jobs[(number - 1) % ADL_RECENT_JOBS];
-    job->slot = ADL_NONE;
     const struct adl_job *live = &state->jobs[event->job];
+    if (--job->slots > 0 && live->phase == ADL_PHASE_PENDING) { /* another alternative is left, or was taken */
+        for (uint32_t slot = 0; slot < recent->slot_capacity && job->slot == event->job; slot++)
+            job->slot = recent->of_slot[slot] == number ? slot : job->slot;
+        return;
+    }
+    job->slot = ADL_NONE;
     for (uint32_t t = 0; t < recent->cluster->type_count; t++) {
         job->here[t] = (float)adl_belief_type_factor(state->belief, state, event->job, t, false);
         job->across[t] = (float)adl_belief_type_factor(state->belief, state, event->job, t, true);

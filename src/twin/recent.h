@@ -15,7 +15,8 @@ struct adl_recent_job {
     struct adl_job_spec spec;
     int64_t submit_us;
     double work_us;                                   /* what it took, as time on its best type; 0: it has not ended */
-    uint32_t slot;                                    /* while it is live */
+    uint32_t slot;                                    /* while it is live; ADL_NONE = it has ended */
+    uint32_t slots;                                   /* that it has: more than one if it accepts alternatives */
     float here[ADL_TYPES_MAX], across[ADL_TYPES_MAX]; /* when it has ended: run time on a type relative to work_us */
 };
 
@@ -24,8 +25,13 @@ struct adl_recent;
 int adl_recent_create(const struct adl_cluster *cluster, struct adl_recent **ret); /* 0 or ADL_ENOMEM */
 void adl_recent_destroy(struct adl_recent *recent);                                /* accepts NULL */
 
-/* Of one engine from its first event on. It fails only for lack of memory. */
+/* Of one engine from its first event on, or of one after the other if they have the same jobs in the same slots: a job
+ * that is known in its slot, or that was submitted in an earlier hour, is no new submission. It fails only for lack of
+ * memory. */
 struct adl_observer adl_recent_observer(struct adl_recent *recent);
+
+/* Becomes equal to another of the same cluster, which stays as it is: 0 or ADL_ENOMEM. */
+int adl_recent_copy(struct adl_recent *to, const struct adl_recent *from);
 
 /* Failures of GPUs so far, in the form in which the simulator draws them: 0 = there were none. */
 struct adl_faults adl_recent_faults(const struct adl_recent *recent);

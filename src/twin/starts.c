@@ -1,5 +1,8 @@
 #include "twin/starts.h"
 
+#include "base/index.h"
+#include "twin/alternatives.h"
+
 #include <stdlib.h>
 
 struct target {
@@ -18,6 +21,7 @@ struct adl_starts {
     size_t time_capacity;
     uint32_t *of_slot; /* [slot] target, or ADL_NONE */
     size_t slot_capacity;
+    struct adl_alternatives alternatives;
     uint32_t future; /* that is played */
     uint32_t left;   /* targets whose time is still to come in it */
     int64_t made_us;
@@ -50,7 +54,8 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
 {
     struct adl_starts *starts = self;
     struct target *target = event->kind == ADL_EVENT_FINISH ? find(starts, event->job, state) : NULL;
-    if (target && target->ends_us[starts->future] == ADL_NEVER_US) {
+    if (target && state->jobs[event->job].phase != ADL_PHASE_PENDING && /* an alternative that was not taken */
+        target->ends_us[starts->future] == ADL_NEVER_US) {
         target->ends_us[starts->future] = event->time_us;
         starts->left -= starts->config.ends;
     }
@@ -82,6 +87,7 @@ void adl_starts_destroy(struct adl_starts *starts)
     free(starts->targets);
     free(starts->times_us);
     free(starts->of_slot);
+    adl_alternatives_clear(&starts->alternatives);
     free(starts);
 }
 
@@ -94,9 +100,29 @@ static int grow(struct adl_starts *starts, const struct adl_state *state)
                    adl_grow((void **)&starts->times_us, &starts->time_capacity,
                             2 * waiting * starts->config.futures + 1, sizeof *starts->times_us) ||
                    adl_grow((void **)&starts->of_slot, &starts->slot_capacity, state->job_capacity + 1,
-                            sizeof *starts->of_slot)
+                            sizeof *starts->of_slot) ||
+                   adl_alternatives_list(&starts->alternatives, state)
                ? ADL_ENOMEM
                : 0;
+}
+
+/* Of the same job in another slot, if it has one; else ADL_NONE. */
+static uint32_t target_besides(const struct adl_starts *starts, uint32_t slot)
+{
+    const uint32_t *next = starts->alternatives.next;
+    for (uint32_t other = next[slot]; other != slot; other = next[other])
+        if (starts->of_slot[other] != ADL_NONE)
+            return starts->of_slot[other];
+    return ADL_NONE;
+}
+
+static bool is_slot_of(const struct adl_starts *starts, uint32_t slot, uint32_t of)
+{
+    const uint32_t *next = starts->alternatives.next;
+    uint32_t other = next[of];
+    while (other != slot && other != of)
+        other = next[other];
+    return other == slot;
 }
 
 static void list_targets(struct adl_starts *starts, const struct adl_state *state, uint32_t only)
@@ -106,7 +132,10 @@ static void list_targets(struct adl_starts *starts, const struct adl_state *stat
     for (size_t slot = 0; slot < starts->slot_capacity; slot++)
         starts->of_slot[slot] = ADL_NONE;
     for (uint32_t slot = 0; slot < state->job_capacity; slot++) {
-        if (state->jobs[slot].phase != ADL_PHASE_PENDING || (only != ADL_NONE && slot != only))
+        if (state->jobs[slot].phase != ADL_PHASE_PENDING || (only != ADL_NONE && !is_slot_of(starts, slot, only)))
+            continue;
+        starts->of_slot[slot] = target_besides(starts, slot);
+        if (starts->of_slot[slot] != ADL_NONE)
             continue;
         int64_t *times_us = &starts->times_us[(size_t)2 * starts->target_count * futures];
         for (uint32_t i = 0; i < 2 * futures; i++)
