@@ -87,7 +87,7 @@ _adlro() {
         mapfile -t COMPREPLY < <(compgen -W "$(_adlro_options "$program" "$verb") --help" -- "$word")
     else
         case $verb in
-        show | log | explain | cancel | hold | release | requeue | priority)
+        show | log | explain | cancel | hold | release | requeue | priority | progress)
             mapfile -t COMPREPLY < <(compgen -W "$(_adlro_jobs "$program")" -- "$word")
             ;;
         drain) mapfile -t COMPREPLY < <(compgen -W "$(_adlro_gpus "$program")" -- "$word") ;;

@@ -43,6 +43,7 @@ extern const struct adl_command_verb adl_verb_hold;
 extern const struct adl_command_verb adl_verb_release;
 extern const struct adl_command_verb adl_verb_requeue;
 extern const struct adl_command_verb adl_verb_priority;
+extern const struct adl_command_verb adl_verb_progress;
 extern const struct adl_command_verb adl_verb_drain;
 extern const struct adl_command_verb adl_verb_health;
 extern const struct adl_command_verb adl_verb_top;

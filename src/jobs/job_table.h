@@ -34,6 +34,18 @@ struct adl_job_table_user {
     uint64_t bytes; /* in the store, counted as adl_store_usage() does */
 };
 
+/* What a running job said of its steps; only in memory. */
+struct adl_job_progress {
+    uint32_t attempt;     /* that it is of; another than the job's: the job has said nothing yet */
+    uint64_t step, steps; /* as last counted; steps 0: it did not say how many there are */
+    uint64_t unit;        /* the first such number of the attempt: the engine counts in whole runs */
+    double steps_per_s;   /* between the last two counts; 0: not known yet */
+    int64_t time_us;      /* of the last count, wall time */
+    int64_t steady_us;    /* the same, steady time */
+    bool posted;          /* the engine has heard of it */
+    char note[96];        /* why the last report did not count for the speed; "" = it did */
+};
+
 struct adl_job_entry {
     uint64_t id;
     struct adl_job_spec spec; /* gpus and types are those of the alternative taken, else of the first */
@@ -59,9 +71,10 @@ struct adl_job_entry {
     int64_t requeue_us;  /* when it was last requeued after its end; 0 = never */
     uint8_t requeue_end; /* the enum adl_job_end that it had */
     double energy_j;     /* of earlier attempts */
-    uint32_t *gpus;      /* while it holds GPUs: spec.gpus of them */
-    const char *reason;  /* why it waits or is being stopped; "": the policy has it. Owned, as all strings here */
-    const char *why;     /* it is started; not owned, set only while the executor is told to */
+    struct adl_job_progress progress;
+    uint32_t *gpus;     /* while it holds GPUs: spec.gpus of them */
+    const char *reason; /* why it waits or is being stopped; "": the policy has it. Owned, as all strings here */
+    const char *why;    /* it is started; not owned, set only while the executor is told to */
     struct adl_job_table_shared *shared; /* owns the next six and the dependencies */
     const char *user;
     const char *name;
@@ -141,6 +154,12 @@ static inline uint64_t adl_job_table_shown(const struct adl_job_entry *job)
 static inline bool adl_job_table_holds_gpus(const struct adl_job_entry *job)
 {
     return adl_stages[job->stage].holds_gpus;
+}
+
+/* What it said of its steps in this attempt; NULL: nothing. */
+static inline const struct adl_job_progress *adl_job_table_progress(const struct adl_job_entry *job)
+{
+    return job->progress.attempt == job->attempts && job->progress.time_us > 0 ? &job->progress : NULL;
 }
 
 /* It has begun, as far as is known. */

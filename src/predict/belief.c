@@ -320,14 +320,18 @@ static int64_t ran_us(const struct adl_job *job, int64_t now_us)
     return job->phase >= ADL_PHASE_RUNNING && end_us > job->start_us ? end_us - job->start_us : 0;
 }
 
-static double at_best(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t time_us)
+/* Run time of a job on the GPUs that it has, relative to its best type. */
+static double here_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
 {
-    if (time_us <= 0)
-        return 0;
     const struct adl_job *job = &state->jobs[slot];
     const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
     const double factor = adl_belief_type_factor(belief, state, slot, job->type, spans);
-    return factor > 0 ? (double)time_us / factor : (double)time_us;
+    return factor > 0 ? factor : 1;
+}
+
+static double at_best(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t time_us)
+{
+    return time_us > 0 ? (double)time_us / here_factor(belief, state, slot) : 0;
 }
 
 /* Run time so far, up to a time. */
@@ -469,6 +473,17 @@ double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, do
     return it.again_us + it.unit_us * adl_residuals_quantile(it.residuals, it.shape, it.u, q);
 }
 
+int64_t adl_belief_end_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us,
+                          double q)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const double rest_us = adl_belief_quantile_us(belief, slot, age_us(belief, state, slot, now_us), q);
+    const double here_us = rest_us * here_factor(belief, state, slot);
+    const int64_t latest_us = job->spec.limit_us > 0 ? job->start_us + job->spec.limit_us : INT64_MAX;
+    const int64_t end_us = now_us + (int64_t)(here_us < ADL_REMAINING_MAX_US ? here_us : ADL_REMAINING_MAX_US);
+    return end_us < latest_us ? end_us : latest_us > now_us ? latest_us : now_us;
+}
+
 double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us)
 {
     const struct reading it = read_job(belief, slot, done_us);
@@ -504,7 +519,8 @@ struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint3
 {
     const struct believed *job = &belief->jobs[slot];
     const int basis = job->told_us > 0 ? BY_STEPS : job->basis;
-    return (struct adl_certainty){(double)job->spread, job->neighbours, belief->residuals[basis].count};
+    return (struct adl_certainty){job->told_us > 0, (double)job->spread, job->neighbours,
+                                  belief->residuals[basis].count};
 }
 
 struct adl_calibration *adl_belief_calibration(struct adl_belief *belief)

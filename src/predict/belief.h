@@ -75,6 +75,11 @@ double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, do
 double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us);
 double adl_belief_within(const struct adl_belief *belief, uint32_t slot, double done_us, double rest_us);
 
+/* When a running job ends, by the quantile q of the rest of its run on the GPUs that it has, seen at now_us; its limit
+ * ends it, if not before. */
+int64_t adl_belief_end_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us,
+                          double q);
+
 /* Expected run time that a completion costs: the reciprocal of the Gittins index. Beside the mean it counts that the
  * job may be stopped again as soon as it turns out to be long. */
 double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us);
@@ -86,6 +91,7 @@ double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_
 
 /* How sure it is. */
 struct adl_certainty {
+    bool steps;          /* from the steps that the job reports */
     double spread;       /* standard deviation of the logarithm of the run time among similar jobs; 0: none known */
     uint32_t neighbours; /* similar jobs that it is predicted from; 0: from the limit, or told by the world */
     uint64_t learned;    /* ended jobs that the distribution rests on */

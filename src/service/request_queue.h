@@ -20,9 +20,10 @@ enum adl_request_kind {
     ADL_REQUEST_RELEASE,
     ADL_REQUEST_REQUEUE,
     ADL_REQUEST_PRIORITY,
-    ADL_REQUEST_DRAIN,  /* a GPU takes no more jobs */
-    ADL_REQUEST_RESUME, /* it takes jobs again */
-    ADL_REQUEST_RELOAD, /* read configuration and model again */
+    ADL_REQUEST_PROGRESS, /* what a running job says of its steps; not written */
+    ADL_REQUEST_DRAIN,    /* a GPU takes no more jobs */
+    ADL_REQUEST_RESUME,   /* it takes jobs again */
+    ADL_REQUEST_RELOAD,   /* read configuration and model again */
     ADL_REQUEST_BELIEF_READ,
     ADL_REQUEST_BELIEF_WRITE, /* in place of what was learned */
 };
@@ -34,8 +35,9 @@ struct adl_request {
     struct adl_caller caller;
     bool dry_run;                      /* SUBMIT: checked and not written */
     struct adl_submission *submission; /* SUBMIT; owned */
-    uint64_t job;                      /* CANCEL .. PRIORITY */
+    uint64_t job;                      /* CANCEL .. PROGRESS */
     float priority;
+    uint64_t step, steps;   /* PROGRESS: steps done, and in all, 0 = not said */
     uint32_t gpu;           /* DRAIN, RESUME: ADL_NONE = by node */
     char node[48];          /* the same, all GPUs of this node */
     char text[200];         /* DRAIN: why; CANCEL: why, or "" */

@@ -1,6 +1,7 @@
 #include "service/view.h"
 
 #include "jobs/submission.h"
+#include "predict/belief.h"
 #include "service/privacy.h"
 
 #include <inttypes.h>
@@ -11,8 +12,16 @@
 #define REASON_SIZE  400
 #define COMMAND_SIZE 201
 
+/* When a running job ends: the median, and the time by which 9 of 10 such jobs end; 0 = not known. */
+struct expected_end {
+    int64_t p50_us, p90_us;
+    const char *basis;
+};
+
 /* What the JSON of a job has beside its row. */
 struct extra {
+    struct expected_end end;
+    const struct adl_job_progress *progress; /* NULL: it said nothing of its steps */
     const char *stage, *command;
     int64_t run_us;
     const uint32_t *gpus; /* gpu_count of them; else the row has their names */
@@ -59,6 +68,39 @@ void adl_view_time(struct adl_json *json, const char *key, int64_t time_us)
         adl_json_key(json, key);
         adl_json_null(json);
     }
+}
+
+static struct expected_end expect_end(const struct adl_service_state *shared, const struct adl_job_entry *job)
+{
+    const struct adl_state *state = adl_engine_state(shared->engine);
+    const uint32_t slot = job->alternatives[job->taken].slot;
+    if (job->stage != ADL_STAGE_RUNNING || slot >= state->job_capacity || state->jobs[slot].phase != ADL_PHASE_RUNNING)
+        return (struct expected_end){0};
+    const struct adl_certainty certainty = adl_belief_certainty(state->belief, slot);
+    if (!certainty.steps && certainty.neighbours == 0 && job->spec.limit_us <= 0)
+        return (struct expected_end){0};
+    const int64_t ahead_us = shared->wall_ahead_us, now_us = shared->now_us(shared) - ahead_us;
+    return (struct expected_end){adl_belief_end_us(state->belief, state, slot, now_us, 0.5) + ahead_us,
+                                 adl_belief_end_us(state->belief, state, slot, now_us, 0.9) + ahead_us,
+                                 certainty.steps            ? "steps"
+                                 : certainty.neighbours > 0 ? "similar_jobs"
+                                                            : "time_limit"};
+}
+
+static void put_progress(struct adl_json *json, const struct adl_job_progress *progress)
+{
+    adl_json_key(json, "progress");
+    if (!progress) {
+        adl_json_null(json);
+        return;
+    }
+    adl_json_object(json);
+    adl_json_put_uint(json, "step", progress->step);
+    put_int_or_null(json, "steps", (int64_t)progress->steps, progress->steps > 0);
+    put_real_or_null(json, "steps_per_s", progress->steps_per_s, progress->steps_per_s > 0);
+    adl_view_time(json, "time_s", progress->time_us);
+    adl_json_put_string(json, "note", progress->note[0] != '\0' ? progress->note : NULL);
+    adl_json_end(json);
 }
 
 static void put_types(struct adl_json *json, const struct adl_cluster *cluster, uint32_t types)
@@ -182,6 +224,10 @@ static void put_job(struct adl_json *json, const struct adl_inventory *inventory
     adl_view_time(json, "eligible_s", status->eligible_us);
     adl_view_time(json, "start_s", status->start_us);
     adl_view_time(json, "end_s", status->end_us);
+    adl_view_time(json, "end_p50", extra->end.p50_us);
+    adl_view_time(json, "end_p90", extra->end.p90_us);
+    adl_json_put_string(json, "end_basis", extra->end.basis);
+    put_progress(json, extra->progress);
     put_seconds(json, "run_s", extra->run_us);
     adl_json_put_int(json, "attempts", status->attempts);
     put_allocation(json, inventory, job, extra);
@@ -229,6 +275,8 @@ void adl_view_live_job(struct adl_json *json, const struct adl_service_state *sh
     put_job(json, shared->inventory, &row,
             &(struct extra){.stage = adl_stages[job->stage].shown,
                             .command = job->command,
+                            .end = expect_end(shared, job),
+                            .progress = runs ? adl_job_table_progress(job) : NULL,
                             .run_us = runs && ran_us > 0 ? ran_us : 0,
                             .gpus = job->gpus,
                             .gpu_count = holds && job->gpus ? job->spec.gpus : 0});

@@ -363,6 +363,8 @@ static void what_the_routes_answer_is_what_the_document_says(void **state)
         {"POST", "/v1/jobs/2/hold", "/v1/jobs/{id}/hold", NULL, 200},
         {"POST", "/v1/jobs/2/release", "/v1/jobs/{id}/release", NULL, 200},
         {"POST", "/v1/jobs/2/requeue", "/v1/jobs/{id}/requeue", NULL, 409},
+        {"POST", "/v1/jobs/1/progress", "/v1/jobs/{id}/progress", "{\"step\":4,\"steps\":10}", 200},
+        {"POST", "/v1/jobs/1/progress", "/v1/jobs/{id}/progress", "{\"step\":-4}", 400},
         {"DELETE", "/v1/jobs/2", "/v1/jobs/{id}", NULL, 200},
         {"DELETE", "/v1/jobs/1", "/v1/jobs/{id}", NULL, 200},
         {"DELETE", "/v1/jobs/5", "/v1/jobs/{id}", NULL, 409},

@@ -151,6 +151,10 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
             adl_job_nodes(text, job);
             adl_text_put(text, " with ");
             adl_job_gpus(text, job);
+            if (adl_member_number(job, "end_p50", 0) > 0) {
+                adl_text_put(text, " and ends ");
+                adl_job_say_end(text, job);
+            }
         } else {
             adl_display_put(text, adl_job_state_word(state), 40);
         }

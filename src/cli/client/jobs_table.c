@@ -31,6 +31,33 @@ const char *adl_job_state_word(const char *state)
     return state;
 }
 
+void adl_job_say_end(struct adl_text *text, const struct cJSON *job)
+{
+    static const char *const bases[][2] = {{"steps", ", by the steps that it reports"},
+                                           {"similar_jobs", ", as similar jobs did"},
+                                           {"time_limit", ", by its time limit"}};
+    const char *basis = adl_member_text(job, "end_basis");
+    char moment[ADL_DURATION_SIZE];
+    adl_text_printf(text, "about %s", adl_moment_print(adl_member_number(job, "end_p50", 0), moment));
+    adl_text_printf(text, ", by %s in 9 of 10 cases", adl_moment_print(adl_member_number(job, "end_p90", 0), moment));
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
+        if (strcmp(basis, bases[i][0]) == 0)
+            adl_text_put(text, bases[i][1]);
+}
+
+void adl_job_say_progress(struct adl_text *text, const struct cJSON *progress)
+{
+    const double steps = adl_member_number(progress, "steps", 0), speed = adl_member_number(progress, "steps_per_s", 0);
+    const char *note = adl_member_text(progress, "note");
+    adl_text_printf(text, "step %.0f", adl_member_number(progress, "step", 0));
+    if (steps > 0)
+        adl_text_printf(text, " of %.0f", steps);
+    if (speed > 0)
+        adl_text_printf(text, ", %.3g steps/s", speed);
+    adl_text_put(text, *note ? ", " : "");
+    adl_display_put(text, note, ADL_DISPLAY_ALL);
+}
+
 /* Whether an earlier element of the list has the same text under this name. */
 static bool is_repeated(const cJSON *list, const cJSON *item, const char *name)
 {

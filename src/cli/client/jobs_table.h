@@ -20,6 +20,11 @@ void adl_job_place(struct adl_text *text, const struct cJSON *job);
 /* Its nodes, each once, with commas. */
 void adl_job_nodes(struct adl_text *text, const struct cJSON *job);
 
+/* "about 2026-11-16 06:01:02, by 2026-11-16 07:12:00 in 9 of 10 cases, as similar jobs did", of a job with end_p50. */
+void adl_job_say_end(struct adl_text *text, const struct cJSON *job);
+/* "step 40 of 100, 2.5 steps/s": what a job said of its steps. */
+void adl_job_say_progress(struct adl_text *text, const struct cJSON *progress);
+
 bool adl_job_has_ended(const struct cJSON *job);
 const char *adl_job_state_word(const char *state); /* "PD" to "pending"; an unknown one as it is */
 

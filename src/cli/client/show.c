@@ -146,6 +146,25 @@ static void after_line(struct adl_text *text, const cJSON *job)
     adl_text_char(text, '\n');
 }
 
+static void progress_line(struct adl_text *text, const cJSON *job)
+{
+    const cJSON *progress = cJSON_GetObjectItemCaseSensitive(job, "progress");
+    if (!cJSON_IsObject(progress))
+        return;
+    key(text, "Progress");
+    adl_job_say_progress(text, progress);
+    adl_text_char(text, '\n');
+}
+
+static void expected_line(struct adl_text *text, const cJSON *job)
+{
+    if (adl_member_number(job, "end_p50", 0) <= 0)
+        return;
+    key(text, "Ends");
+    adl_job_say_end(text, job);
+    adl_text_char(text, '\n');
+}
+
 static void end_lines(struct adl_text *text, const cJSON *job)
 {
     const double exit_code = adl_member_number(job, "exit_code", -1), signal = adl_member_number(job, "signal", 0);
@@ -198,6 +217,8 @@ static void show_job(struct adl_text *text, const cJSON *job)
     moment_line(text, "Eligible", job, "eligible_s");
     moment_line(text, "Started", job, "start_s");
     moment_line(text, "Ended", job, "end_s");
+    expected_line(text, job);
+    progress_line(text, job);
     duration_line(text, "Run time", job, "run_s");
     if (attempts > 1) {
         key(text, "Attempts");

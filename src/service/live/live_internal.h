@@ -198,6 +198,11 @@ int adl_live_refuse_absent(struct adl_live *live, struct adl_request *request); 
 int adl_live_log_request(struct adl_live *live, const struct adl_request *request, const char *kind,
                          struct adl_error *err);
 
+/* live_progress.c: a running job says how far it has come. */
+int adl_live_progress_prepare(const struct adl_live *live, struct adl_request *request,
+                              const struct adl_job_entry *job);
+void adl_live_progress_apply(struct adl_live *live, const struct adl_request *request, struct adl_job_entry *job);
+
 /* live_requeue.c: an ended job back into the queue. */
 int adl_live_rerun_prepare(struct adl_live *live, struct adl_request *request);
 void adl_live_rerun_apply(struct adl_live *live, const struct adl_request *request);

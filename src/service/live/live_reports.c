@@ -140,14 +140,14 @@ static void post(struct adl_live *live, const struct adl_event *event)
 }
 
 /* Runs of one name are similar, so their speeds show which GPUs suit them: a run counts as a step. Only if the job had
- * its GPUs alone from start to end. */
+ * its GPUs alone from start to end, and did not report its speed itself (live_progress.c). */
 static void post_speed(struct adl_live *live, const struct adl_job_entry *job, const struct adl_event *event)
 {
     const struct adl_state *state = adl_engine_state(live->shared->engine);
     const int64_t run_us = event->outcome.run_us > 0 ? event->outcome.run_us : live->now_us - job->start_us;
     struct adl_event speed = {.kind = ADL_EVENT_PROGRESS, .job = event->job, .gpu = ADL_NONE};
     if (live->config.executor.ops->reports_speed || event->outcome.end != ADL_END_COMPLETED || job->spec.name_id == 0 ||
-        job->spec.flags & ADL_JOB_SHARE || job->attempts > 1 || run_us < 1000 ||
+        job->spec.flags & ADL_JOB_SHARE || job->attempts > 1 || job->progress.posted || run_us < 1000 ||
         state->jobs[event->job].phase != ADL_PHASE_RUNNING)
         return;
     speed.steps_per_s = 1e6 / (double)run_us;

@@ -497,6 +497,8 @@ static int prepare_job_request(struct adl_live *live, struct adl_request *reques
     struct adl_job_entry *job = find_job(live, request, &status);
     if (!job)
         return status;
+    if (request->kind == ADL_REQUEST_PROGRESS)
+        return adl_live_progress_prepare(live, request, job);
     if (request->kind != ADL_REQUEST_CANCEL && job->changes >= ADL_LIVE_CHANGES_MAX)
         return refuse_job(request, ADL_EREFUSED, job, "was changed a thousand times already: it can only be cancelled");
     switch (request->kind) {
@@ -547,7 +549,7 @@ void adl_live_request_apply(struct adl_live *live, struct adl_request *request)
         adl_live_rerun_apply(live, request);
         return;
     }
-    if (request->kind >= ADL_REQUEST_CANCEL && request->kind <= ADL_REQUEST_PRIORITY && !job)
+    if (request->kind >= ADL_REQUEST_CANCEL && request->kind <= ADL_REQUEST_PROGRESS && !job)
         return; /* impossible: no job leaves between prepare and apply */
     switch (request->kind) {
     case ADL_REQUEST_SUBMIT:
@@ -578,6 +580,9 @@ void adl_live_request_apply(struct adl_live *live, struct adl_request *request)
         break;
     case ADL_REQUEST_PRIORITY:
         apply_priority(live, request, job);
+        break;
+    case ADL_REQUEST_PROGRESS:
+        adl_live_progress_apply(live, request, job);
         break;
     default:
         break;

@@ -39,6 +39,7 @@ static const struct adl_route table[] = {
     POST("/v1/jobs/{id}/hold", adl_route_hold, ADL_NEED_USER, 0),
     POST("/v1/jobs/{id}/release", adl_route_release, ADL_NEED_USER, 0),
     POST("/v1/jobs/{id}/requeue", adl_route_requeue, ADL_NEED_USER, 0),
+    POST("/v1/jobs/{id}/progress", adl_route_progress, ADL_NEED_USER, SMALL_SIZE_MAX),
     GET("/v1/cluster", adl_route_cluster, ADL_NEED_USER),
     POST("/v1/gpus/{gpu}/drain", adl_route_drain_gpu, ADL_NEED_ADMIN, SMALL_SIZE_MAX),
     POST("/v1/gpus/{gpu}/resume", adl_route_resume_gpu, ADL_NEED_ADMIN, 0),
