@@ -45,7 +45,8 @@ struct adl_belief {
     const struct adl_cluster *cluster;
     double spec_speed[ADL_KIND_COUNT][ADL_TYPES_MAX]; /* relative speed by specification */
     struct adl_similar *similar;                      /* NULL unless run times are learned */
-    struct adl_speeds *speeds;                        /* the same; NULL, too, if there is one type */
+    struct adl_speeds *speeds;                        /* the same, or reported; NULL, too, if there is one type */
+    bool reported;                                    /* speeds are those that jobs reported, no others */
     struct adl_residuals residuals[BASIS_COUNT];
     struct adl_calibration calibration;
     double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
@@ -96,6 +97,14 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
     return 0;
 }
 
+int adl_belief_take_reported(struct adl_belief *belief)
+{
+    belief->reported = true;
+    return belief->speeds || belief->cluster->type_count < 2
+               ? 0
+               : adl_speeds_create(belief->cluster, &belief->speeds, NULL);
+}
+
 void adl_belief_destroy(struct adl_belief *belief)
 {
     if (!belief)
@@ -125,19 +134,21 @@ void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
 {
     memcpy(belief->residuals, from->residuals, sizeof belief->residuals);
     belief->calibration = from->calibration;
-    if (!belief->similar || !from->similar)
-        return;
     struct adl_similar *similar = belief->similar;
     struct adl_speeds *speeds = belief->speeds;
-    belief->similar = from->similar;
-    belief->speeds = from->speeds;
-    from->similar = similar;
-    from->speeds = speeds;
+    if (similar && from->similar) {
+        belief->similar = from->similar;
+        from->similar = similar;
+    }
+    if (speeds && from->speeds) {
+        belief->speeds = from->speeds;
+        from->speeds = speeds;
+    }
 }
 
 int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
 {
-    assert(!to->similar == !from->similar);
+    assert(!to->similar == !from->similar && !to->speeds == !from->speeds);
     if (adl_belief_reserve(to, from->job_capacity))
         return ADL_ENOMEM;
     const struct adl_belief own = *to;
@@ -212,10 +223,12 @@ struct job_speeds {
 static void find_speeds(const struct adl_belief *belief, const struct adl_job_spec *spec, struct job_speeds *ret)
 {
     const uint32_t types = belief->cluster->type_count;
+    const double *specified = belief->spec_speed[spec->kind];
     if (!belief->speeds ||
-        !adl_speeds_find(belief->speeds, spec, belief->spec_speed[spec->kind], ret->here, ret->across)) {
-        memcpy(ret->here, belief->spec_speed[spec->kind], sizeof ret->here);
-        memcpy(ret->across, belief->spec_speed[spec->kind], sizeof ret->across);
+        !(belief->reported ? adl_speeds_find_reported(belief->speeds, spec, ret->here, ret->across)
+                           : adl_speeds_find(belief->speeds, spec, specified, ret->here, ret->across))) {
+        memcpy(ret->here, specified, sizeof ret->here);
+        memcpy(ret->across, specified, sizeof ret->across);
     }
     ret->best = 0;
     ret->slowest = HUGE_VAL;

@@ -33,7 +33,12 @@ struct adl_runtimes {
 };
 
 int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct adl_belief **ret); /* 0 or ADL_ENOMEM */
-void adl_belief_destroy(struct adl_belief *belief);                                              /* accepts NULL */
+
+/* For a policy that corrects predictions by completed jobs itself: from now on, in every regime, speeds on GPU types
+ * are those that jobs reported, else those by specification. 0 or ADL_ENOMEM. */
+int adl_belief_take_reported(struct adl_belief *belief);
+
+void adl_belief_destroy(struct adl_belief *belief);             /* accepts NULL */
 void adl_belief_reset(struct adl_belief *belief);               /* forgets all but similar jobs and their speeds */
 int adl_belief_reserve(struct adl_belief *belief, size_t jobs); /* room for that many live jobs; 0 or ADL_ENOMEM */
 

@@ -110,16 +110,32 @@ static bool find_measured(struct adl_speeds *speeds, const struct adl_job_spec *
     return true;
 }
 
+static bool may_span(const struct adl_job_spec *spec)
+{
+    return spec->gpus > 1 && spec->flags & ADL_JOB_SPAN;
+}
+
+/* Where no node has enough GPUs a gang is always across nodes. */
+static bool spread(const struct adl_speeds *speeds, const struct adl_job_spec *spec, double *ret,
+                   const double *ret_across)
+{
+    for (uint32_t t = 0; may_span(spec) && t < speeds->cluster->type_count; t++)
+        ret[t] = speeds->widest[t] < spec->gpus ? ret_across[t] : ret[t];
+    return true;
+}
+
+bool adl_speeds_find_reported(struct adl_speeds *speeds, const struct adl_job_spec *spec, double ret[ADL_TYPES_MAX],
+                              double ret_across[ADL_TYPES_MAX])
+{
+    return find_measured(speeds, spec, may_span(spec), ret, ret_across) && spread(speeds, spec, ret, ret_across);
+}
+
 bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
                      double ret[ADL_TYPES_MAX], double ret_across[ADL_TYPES_MAX])
 {
-    const bool may_span = spec->gpus > 1 && spec->flags & ADL_JOB_SPAN;
-    if (!find_measured(speeds, spec, may_span, ret, ret_across) &&
-        !adl_speed_regression_find(speeds->regression, spec, specified, ret, ret_across))
-        return false;
-    for (uint32_t t = 0; may_span && t < speeds->cluster->type_count; t++)
-        ret[t] = speeds->widest[t] < spec->gpus ? ret_across[t] : ret[t];
-    return true;
+    return adl_speeds_find_reported(speeds, spec, ret, ret_across) ||
+           (adl_speed_regression_find(speeds->regression, spec, specified, ret, ret_across) &&
+            spread(speeds, spec, ret, ret_across));
 }
 
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret)

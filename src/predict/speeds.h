@@ -1,6 +1,6 @@
-/* speeds: how fast a job runs on each GPU type, for every policy, in regime learned: from speeds that running jobs
+/* speeds: how fast a job runs on each GPU type, for every policy in regime learned: from speeds that running jobs
  * reported, by P1 and P2 (predict/estimates.h); where no job like it has, from run times of completed jobs
- * (predict/speed_regression.h). */
+ * (predict/speed_regression.h). For adlro in every regime, but only from reported speeds. */
 #ifndef ADLRO_PREDICT_SPEEDS_H
 #define ADLRO_PREDICT_SPEEDS_H
 
@@ -24,6 +24,10 @@ void adl_speeds_complete(struct adl_speeds *speeds, const struct adl_state *stat
  * acceptable. False if nothing is known of jobs like it: specifications are all there is. */
 bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
                      double ret[ADL_TYPES_MAX], double ret_across[ADL_TYPES_MAX]);
+
+/* The same, but only from speeds that running jobs reported. */
+bool adl_speeds_find_reported(struct adl_speeds *speeds, const struct adl_job_spec *spec, double ret[ADL_TYPES_MAX],
+                              double ret_across[ADL_TYPES_MAX]);
 
 /* As bytes, and back into one that was not told anything; on failure it is to be destroyed. */
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret);

@@ -248,7 +248,7 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 {
     struct adlro *self = policy;
     adl_energy_observe(self->energy, event, state);
-    if (event->kind == ADL_EVENT_PROGRESS && state->learned && event->steps_per_s > 0)
+    if (event->kind == ADL_EVENT_PROGRESS && state->belief && event->steps_per_s > 0)
         adl_corrections_measured(self->corrections, &state->jobs[event->job].spec);
     if (event->kind != ADL_EVENT_FINISH && event->kind != ADL_EVENT_EVICT)
         return;
@@ -545,6 +545,7 @@ const struct adl_policy_ops adl_policy_adlro = {
     .name = "adlro",
     .summary = "planned places, prices for GPU types and learned speeds: a job waits for the right GPUs if that pays",
     .track_running = true,
+    .takes_reported = true,
     ADL_POLICY_OPTIONS(options, struct adlro_options),
     .create = create,
     .destroy = destroy,
