@@ -35,6 +35,16 @@ bool adl_view_say_gpu(const struct adl_service_state *shared, uint32_t gpu, char
 void adl_view_say_predictions(const struct adl_service_state *shared, char *ret, size_t size);
 bool adl_view_say_type(const struct adl_service_state *shared, uint32_t type, char *ret, size_t size);
 
+/* Who stands in the way of a waiting job, what runs instead, and which change would find room sooner: create copies the
+ * state, find computes without the lock, put needs it again. A job that is not queued, or no longer, has none of it. */
+struct adl_view_waiting;
+int adl_view_waiting_create(const struct adl_service_state *shared, const struct adl_job_entry *job,
+                            struct adl_view_waiting **ret); /* 0 or ADL_ENOMEM */
+int adl_view_waiting_find(struct adl_view_waiting *it);     /* 0 or ADL_ENOMEM */
+void adl_view_waiting_put(struct adl_json *json, const struct adl_service_state *shared,
+                          const struct adl_caller *viewer, const struct adl_view_waiting *it);
+void adl_view_waiting_destroy(struct adl_view_waiting *it); /* accepts NULL */
+
 /* A time of the service as Unix seconds; null if it is 0. */
 void adl_view_time(struct adl_json *json, const char *key, int64_t time_us);
 

@@ -1,4 +1,4 @@
-/* explain: why a job waits, and its events with their reasons, in words. */
+/* explain: why a job waits, who stands in its way, and its events with their reasons, in words. */
 #include "base/range.h"
 #include "cli/client/ask.h"
 #include "cli/client/job_number.h"
@@ -132,7 +132,102 @@ static void put_event(struct adl_text *text, const cJSON *event)
     put_payload(text, cJSON_GetObjectItemCaseSensitive(event, "data"));
 }
 
-static void explain(struct adl_text *text, const cJSON *job, const cJSON *events)
+/* ---- who stands in the way ---- */
+
+static void put_other(struct adl_text *text, const cJSON *other)
+{
+    const char *label = adl_member_text(other, "label");
+    if (!*label) {
+        adl_text_put(text, "a job of another user");
+        return;
+    }
+    adl_text_put(text, "job ");
+    adl_display_put(text, label, 40);
+    adl_text_put(text, " (");
+    adl_display_put(text, adl_member_text(other, "name"), 60);
+    adl_text_put(text, " of ");
+    adl_display_put(text, adl_member_text(other, "user"), 60);
+    adl_text_char(text, ')');
+}
+
+/* "4 × v100 in volta-1" */
+static void put_place(struct adl_text *text, const cJSON *room)
+{
+    const char *node = adl_member_text(room, "node");
+    adl_text_printf(text, "%.0f × ", adl_member_number(room, "gpus", 0));
+    adl_display_put(text, adl_member_text(room, "type"), 60);
+    adl_text_put(text, *node ? " in " : " in several nodes");
+    adl_display_put(text, node, 60);
+}
+
+static void put_when(struct adl_text *text, const cJSON *room)
+{
+    char moment[ADL_DURATION_SIZE];
+    adl_text_printf(text, adl_member_flag(room, "now") ? "now" : "at %s",
+                    adl_moment_print(adl_member_number(room, "at_s", 0), moment));
+}
+
+static void put_room(struct adl_text *text, const cJSON *room)
+{
+    const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(room, "jobs"), *other;
+    const int more = (int)adl_member_number(room, "job_count", 0) - cJSON_GetArraySize(jobs);
+    if (!cJSON_IsObject(room)) {
+        adl_text_put(text, "  No room for it even when all that runs has ended: GPUs are down, drained or too few.\n");
+        return;
+    }
+    adl_text_put(text, "  Earliest room: ");
+    put_place(text, room);
+    adl_text_char(text, ' ');
+    put_when(text, room);
+    adl_text_put(text, adl_member_flag(room, "now") ? ", but it is not its turn" : ", if ");
+    cJSON_ArrayForEach(other, jobs)
+    {
+        adl_text_put(text, other == jobs->child ? "" : other->next || more > 0 ? ", " : " and ");
+        put_other(text, other);
+    }
+    if (more > 0)
+        adl_text_printf(text, " and %d more", more);
+    if (!adl_member_flag(room, "now"))
+        adl_text_put(text, cJSON_GetArraySize(jobs) + more == 1 ? " ends as predicted" : " end as predicted");
+    adl_text_put(text, ".\n");
+}
+
+static void put_instead(struct adl_text *text, const cJSON *other, double submit_s)
+{
+    char later[ADL_DURATION_SIZE], moment[ADL_DURATION_SIZE];
+    const double theirs_s = adl_member_number(other, "submit_s", 0);
+    const char *why = adl_member_text(other, "why");
+    adl_text_put(text, "  Runs instead: ");
+    put_other(text, other);
+    if (theirs_s > submit_s)
+        adl_text_printf(text, ", submitted %s later, since %s", adl_duration_print(theirs_s - submit_s, later),
+                        adl_moment_print(adl_member_number(other, "start_s", 0), moment));
+    adl_text_put(text, *why ? ": " : ".");
+    adl_display_put(text, why, ADL_DISPLAY_ALL);
+    adl_text_char(text, '\n');
+}
+
+static void put_blockers(struct adl_text *text, const cJSON *blockers, double submit_s)
+{
+    const cJSON *item;
+    if (!adl_member_flag(blockers, "queued"))
+        return;
+    put_room(text, cJSON_GetObjectItemCaseSensitive(blockers, "room"));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(blockers, "instead"))
+    {
+        put_instead(text, item, submit_s);
+    }
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(blockers, "help"))
+    {
+        adl_text_put(text, "  Sooner, if it can do with that: ");
+        put_place(text, item);
+        adl_text_char(text, ' ');
+        put_when(text, item);
+        adl_text_put(text, ".\n");
+    }
+}
+
+static void explain(struct adl_text *text, const cJSON *job, const cJSON *events, const cJSON *blockers)
 {
     char label[ADL_JOB_LABEL_SIZE];
     const char *reason = adl_member_text(job, "reason"), *state = adl_member_text(job, "state");
@@ -162,6 +257,7 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
         adl_display_put(text, reason, ADL_DISPLAY_ALL);
     }
     adl_text_char(text, '\n');
+    put_blockers(text, blockers, adl_member_number(job, "submit_s", 0));
     cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(events, "events"))
     {
         put_event(text, event);
@@ -171,7 +267,8 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
 static int fetch(struct adl_client *client, const struct adl_ask_options *o, const struct adl_operands *operands,
                  struct adl_text *text, struct adl_error *err)
 {
-    cJSON *job = NULL, *events = NULL;
+    cJSON *job = NULL, *events = NULL, *blockers = NULL;
+    struct adl_error unused;
     char path[64];
     uint64_t id;
     int status = adl_job_number_find(client, operands->items[0], &id, &job, err);
@@ -181,8 +278,13 @@ static int fetch(struct adl_client *client, const struct adl_ask_options *o, con
     status = adl_client_get(client, path, &events, err);
     if (status == 0 && o->json)
         adl_display_json(text, events);
-    else if (status == 0)
-        explain(text, job, events);
+    else if (status == 0) {
+        snprintf(path, sizeof path, "/v1/jobs/%llu/blockers", (unsigned long long)id);
+        if (strcmp(adl_member_text(job, "state"), "PD") == 0)
+            adl_client_get(client, path, &blockers, &unused); /* it may have started meanwhile */
+        explain(text, job, events, blockers);
+    }
+    cJSON_Delete(blockers);
     cJSON_Delete(events);
     cJSON_Delete(job);
     return status;

@@ -36,6 +36,7 @@ static const struct adl_route table[] = {
     {"DELETE", "/v1/jobs/{id}", adl_route_cancel, ADL_NEED_USER, ADL_BODY_NONE, 0},
     {"PATCH", "/v1/jobs/{id}", adl_route_change, ADL_NEED_USER, ADL_BODY_JSON, SMALL_SIZE_MAX},
     GET("/v1/jobs/{id}/events", adl_route_job_events, ADL_NEED_USER),
+    GET("/v1/jobs/{id}/blockers", adl_route_job_blockers, ADL_NEED_USER),
     POST("/v1/jobs/{id}/hold", adl_route_hold, ADL_NEED_USER, 0),
     POST("/v1/jobs/{id}/release", adl_route_release, ADL_NEED_USER, 0),
     POST("/v1/jobs/{id}/requeue", adl_route_requeue, ADL_NEED_USER, 0),

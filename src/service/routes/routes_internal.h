@@ -10,7 +10,7 @@
 struct cJSON;
 
 adl_handler adl_route_jobs, adl_route_submit, adl_route_job, adl_route_cancel, adl_route_hold, adl_route_release,
-    adl_route_requeue, adl_route_change, adl_route_job_events; /* routes_jobs.c */
+    adl_route_requeue, adl_route_change, adl_route_job_events, adl_route_job_blockers; /* routes_jobs.c */
 adl_handler adl_route_cluster, adl_route_drain_gpu, adl_route_resume_gpu, adl_route_drain_node, adl_route_resume_node,
     adl_route_gpu_health, adl_route_history, adl_route_decisions, adl_route_policies,
     adl_route_reload; /* routes_cluster.c */

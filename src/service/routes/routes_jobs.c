@@ -313,6 +313,38 @@ void adl_route_job_events(void *context, struct adl_http_request *http)
                                     NULL);
 }
 
+/* ---- who stands in the way ---- */
+
+void adl_route_job_blockers(void *context, struct adl_http_request *http)
+{
+    struct adl_routes_context *routes = context;
+    struct adl_view_waiting *waiting = NULL;
+    struct adl_text text = {0};
+    struct adl_json json = adl_json_start(&text, false);
+    int status = ADL_EABSENT;
+    uint64_t id;
+    if (!adl_route_query_known(http, NULL) || !adl_route_job_id(routes, http, &id))
+        return;
+    adl_service_state_lock(routes->shared);
+    const struct adl_job_entry *job = adl_job_table_find(&routes->shared->job_table, id);
+    if (job)
+        status = adl_view_waiting_create(routes->shared, job, &waiting);
+    adl_service_state_unlock(routes->shared);
+    if (status == 0)
+        status = adl_view_waiting_find(waiting);
+    if (status == 0) {
+        adl_service_state_lock(routes->shared);
+        adl_view_waiting_put(&json, routes->shared, adl_http_request_caller(http), waiting);
+        adl_service_state_unlock(routes->shared);
+        adl_http_request_answer_json(http, 200, &text);
+    } else if (status == ADL_EABSENT) {
+        adl_http_request_answer_problem(http, 409, "ended", "the job has ended: nothing stands in its way", NULL);
+    } else {
+        adl_http_request_answer_problem(http, 503, "no_memory", "there is too little memory to answer", NULL);
+    }
+    adl_view_waiting_destroy(waiting);
+}
+
 /* ---- submission ---- */
 
 /* Idle GPUs of the type, among those acceptable, that has most. */
