@@ -356,6 +356,8 @@ static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_
     if ((event->kind == ADL_EVENT_PROGRESS && check_progress(engine, event, err)) ||
         (event->kind == ADL_EVENT_EVICT && predict_remaining(engine, event, err)))
         return ADL_EINVAL;
+    if (engine->state->unrevised && event->time_us > engine->state->now_us)
+        adl_state_revise_ends(engine->state);
     engine->counts.events++;
     for (uint32_t i = 0; i < engine->config.observer_count; i++) {
         const struct adl_observer *observer = &engine->config.observers[i];

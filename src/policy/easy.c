@@ -38,6 +38,7 @@ struct easy {
     uint32_t arrived_count;
     bool kept;      /* conservative: every waiting job has its reservation or is owed one, and all went as planned */
     bool surprised; /* since then something did not */
+    uint64_t kept_revisions; /* of expected ends until then */
 };
 
 /* When a later job may start before one that holds a reservation; docs/agreement.md says who reads EASY which way. */
@@ -433,7 +434,7 @@ static bool start_due(struct easy *self, const struct adl_state *state, struct a
  * elsewhere the place matters beside the time. False if reservations have to be made again. */
 static bool follow_reservations(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    if (self->surprised || some_overdue(state) ||
+    if (self->surprised || some_overdue(state) || self->kept_revisions != state->revisions ||
         self->place.reservation_count + self->owed_count != state->queue.count)
         return false;
     if (!something_free(state))
@@ -454,6 +455,7 @@ static int decide_conservative(void *policy, const struct adl_state *state, stru
                  self->place.reservation_count > 0 &&
                  self->place.reservation_count + self->owed_count == state->queue.count;
     self->surprised = false;
+    self->kept_revisions = state->revisions;
     return 0;
 }
 

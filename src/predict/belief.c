@@ -333,13 +333,13 @@ static int64_t ran_us(const struct adl_job *job, int64_t now_us)
     return job->phase >= ADL_PHASE_RUNNING && end_us > job->start_us ? end_us - job->start_us : 0;
 }
 
-/* Run time of a job on the GPUs that it has, relative to its best type. */
+/* Run time of a job on the GPUs that it has, the slowest of which decides, relative to its best type. */
 static double here_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
     const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
     const double factor = adl_belief_type_factor(belief, state, slot, job->type, spans);
-    return factor > 0 ? factor : 1;
+    return (factor > 0 ? factor : 1) / adl_state_slowest(state, slot);
 }
 
 static double at_best(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t time_us)
@@ -453,14 +453,6 @@ double adl_belief_done_us(const struct adl_belief *belief, const struct adl_stat
     return age_us(belief, state, slot, state->now_us);
 }
 
-double adl_belief_kept_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
-{
-    const struct adl_job *job = &state->jobs[slot];
-    const int64_t attempt_us = ran_us(job, state->now_us);
-    return belief->jobs[slot].done_us +
-           at_best(belief, state, slot, attempt_us - adl_job_lost_us(&job->spec, attempt_us));
-}
-
 /* What a job that has run done_us is read from: of the distribution, the part above u, in units of unit_us; and
  * again_us, what it has to run again before. */
 struct reading {
@@ -501,12 +493,6 @@ double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double
 {
     const struct reading it = read_job(belief, slot, done_us);
     return it.again_us + it.unit_us * adl_residuals_mean(it.residuals, it.shape, it.u);
-}
-
-double adl_belief_within(const struct adl_belief *belief, uint32_t slot, double done_us, double rest_us)
-{
-    const struct reading it = read_job(belief, slot, done_us);
-    return adl_residuals_within(it.residuals, it.shape, it.u, (rest_us - it.again_us) / it.unit_us);
 }
 
 double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us)

@@ -67,18 +67,16 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
 /* ---- what policies read, of a live job ----
  *
  * All times are run times on the job's best type; multiply by adl_belief_type_factor for another. done_us is how much
- * the job has run: ask with adl_belief_done_us for a job that goes on, with adl_belief_kept_us for one that is stopped
- * now, with 0 for the whole. Each costs O(bins), less than a microsecond. */
+ * the job has run: ask with adl_belief_done_us for a job that goes on, with 0 for the whole. Each costs O(bins), less
+ * than a microsecond. */
 
-/* What all attempts so far amount to, less what stops lost. kept: the same if it were stopped now. */
+/* What all attempts so far amount to, less what stops lost. */
 double adl_belief_done_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot);
-double adl_belief_kept_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot);
 
-/* The rest of the run: its quantile (0 <= q < 1; 0.5 is the median), its mean, and the probability that it is at most
- * rest_us. The first two never decrease a deadline: done + rest grows with done. */
+/* The rest of the run: its quantile (0 <= q < 1; 0.5 is the median) and its mean. Neither decreases a deadline: done +
+ * rest grows with done. */
 double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, double done_us, double q);
 double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us);
-double adl_belief_within(const struct adl_belief *belief, uint32_t slot, double done_us, double rest_us);
 
 /* When a running job ends, by the quantile q of the rest of its run on the GPUs that it has, seen at now_us; its limit
  * ends it, if not before. */

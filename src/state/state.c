@@ -98,7 +98,8 @@ void adl_state_reset(struct adl_state *state)
     adl_queue_reset(&state->queue);
     state->now_us = 0;
     state->running_jobs = state->stopping_jobs = state->busy_gpus = state->down_gpus = 0;
-    state->releases = 0;
+    state->releases = state->revisions = 0;
+    state->unrevised = false;
 }
 
 /* Slots beyond those of the other stay, unused. */
@@ -278,9 +279,21 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     const int64_t *whole_us = spans ? state->spanning_us : state->runtime_us;
     job->expected_us =
         state->now_us + adl_state_left_us(job, whole_us[(size_t)slot * state->cluster->type_count + job->type]);
+    job->slowest = 1;
+    state->unrevised |= state->drifted;
     if (state->track_running)
         adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++,
                          0);
+}
+
+static void set_end(struct adl_state *state, uint32_t slot, int64_t expected_us)
+{
+    struct adl_job *job = &state->jobs[slot];
+    job->expected_us = expected_us;
+    if (!state->track_running)
+        return;
+    adl_order_remove(state->nodes, &state->running[job->type], slot);
+    adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++, 0);
 }
 
 void adl_state_began(struct adl_state *state, uint32_t slot, int64_t start_us)
@@ -288,12 +301,9 @@ void adl_state_began(struct adl_state *state, uint32_t slot, int64_t start_us)
     struct adl_job *job = &state->jobs[slot];
     if (job->phase != ADL_PHASE_RUNNING || start_us >= job->start_us)
         return;
-    job->expected_us -= job->start_us - start_us;
+    const int64_t earlier_us = job->start_us - start_us;
     job->start_us = start_us;
-    if (!state->track_running)
-        return;
-    adl_order_remove(state->nodes, &state->running[job->type], slot);
-    adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++, 0);
+    set_end(state, slot, job->expected_us - earlier_us);
 }
 
 void adl_state_stopping(struct adl_state *state, uint32_t slot)
@@ -427,12 +437,55 @@ void adl_state_cap(struct adl_state *state, const uint32_t *gpus, uint32_t gpu_c
         state->gpus[gpus[i]].cap_w = power_w;
 }
 
+double adl_state_slowest(const struct adl_state *state, uint32_t slot)
+{
+    double slowest = 1;
+    for (uint32_t gpu = state->jobs[slot].first_gpu; state->drifted && gpu != ADL_NONE;
+         gpu = adl_state_next_gpu(state, slot, gpu))
+        slowest = state->gpu_speed[gpu] < slowest ? state->gpu_speed[gpu] : slowest;
+    return slowest;
+}
+
+/* What is left takes longer, or less long, by what the speed of its slowest GPU was and is. A job that has outlived its
+ * prediction stays so. */
+static void revise_end(struct adl_state *state, uint32_t slot)
+{
+    struct adl_job *job = &state->jobs[slot];
+    const double slowest = adl_state_slowest(state, slot);
+    const int64_t left_us = job->expected_us - state->now_us;
+    if (job->phase != ADL_PHASE_RUNNING || slowest == job->slowest)
+        return;
+    const double left = (double)left_us * job->slowest / slowest;
+    job->slowest = slowest;
+    if (left_us <= 0)
+        return;
+    set_end(state, slot, state->now_us + (int64_t)(left < ADL_REMAINING_MAX_US ? left : ADL_REMAINING_MAX_US));
+    state->revisions++;
+    state->releases++; /* nothing became free, but reservations move */
+}
+
+static void revise_ends_on(struct adl_state *state, uint32_t gpu)
+{
+    for (uint32_t i = 0; i < ADL_GPU_JOBS_MAX; i++)
+        if (state->gpus[gpu].job[i] != ADL_NONE)
+            revise_end(state, state->gpus[gpu].job[i]);
+}
+
+void adl_state_revise_ends(struct adl_state *state)
+{
+    state->unrevised = false;
+    for (uint32_t g = 0; g < state->cluster->gpu_count; g++)
+        if (state->gpu_speed[g] != 1)
+            revise_ends_on(state, g);
+}
+
 void adl_state_set_gpu_speed(struct adl_state *state, uint32_t gpu, double speed)
 {
     state->gpu_speed[gpu] = speed;
     state->drifted = false;
     for (uint32_t g = 0; g < state->cluster->gpu_count && !state->drifted; g++)
         state->drifted = state->gpu_speed[g] != 1;
+    revise_ends_on(state, gpu);
 }
 
 void adl_state_set_type_speed(struct adl_state *state, uint32_t type, double speed)
@@ -452,11 +505,7 @@ void adl_state_set_type_speed(struct adl_state *state, uint32_t type, double spe
 
 double adl_state_gang_speed(const struct adl_state *state, uint32_t slot)
 {
-    double slowest = 1;
-    for (uint32_t gpu = state->jobs[slot].first_gpu; state->drifted && gpu != ADL_NONE;
-         gpu = adl_state_next_gpu(state, slot, gpu))
-        slowest = state->gpu_speed[gpu] < slowest ? state->gpu_speed[gpu] : slowest;
-    return slowest * state->type_speed[state->jobs[slot].type];
+    return adl_state_slowest(state, slot) * state->type_speed[state->jobs[slot].type];
 }
 
 bool adl_state_spans_nodes(const struct adl_state *state, uint32_t slot)

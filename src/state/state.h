@@ -24,6 +24,7 @@ struct adl_job {
     int64_t submit_us;
     int64_t start_us;    /* of this attempt */
     int64_t expected_us; /* predicted end of this attempt */
+    double slowest;      /* speed of its slowest GPU relative to the type, as expected_us counts it */
     int64_t stop_us;     /* while it stops: when it was told to */
     int64_t attained_us; /* time run in earlier attempts */
     double remaining;    /* predicted share of its work left when this attempt began; see evict.remaining */
@@ -69,7 +70,9 @@ struct adl_state {
     int64_t *telemetry_us;            /* [gpu] when; INT64_MIN = never */
     double *gpu_speed;                /* [gpu] believed speed relative to its type; exactly 1 unless it drifted */
     double type_speed[ADL_TYPES_MAX]; /* the same of a type, relative to when it was first seen */
-    bool drifted;                     /* some gpu_speed is not 1 */
+    bool drifted;                     /* some gpu_speed is not 1 ... */
+    bool unrevised;                   /* ... and a job was started since ends were revised */
+    uint64_t revisions;               /* of expected ends */
     struct adl_pool pool;
     struct adl_queue queue;
     struct adl_order running[ADL_TYPES_MAX]; /* by expected end; empty unless track_running */
@@ -147,9 +150,17 @@ static inline uint32_t adl_state_neighbour(const struct adl_state *state, uint32
     return use->job[use->job[0] == slot ? 1 : 0];
 }
 
-/* Believed speed of a GPU relative to its type, and of a type relative to before (predict/drift/drift.h). */
+/* Believed speed of a GPU relative to its type, and of a type relative to before (predict/drift/drift.h). A change
+ * moves the expected ends of jobs that run on the GPU. */
 void adl_state_set_gpu_speed(struct adl_state *state, uint32_t gpu, double speed);
 void adl_state_set_type_speed(struct adl_state *state, uint32_t type, double speed); /* and run times of waiting jobs */
+
+/* Expected ends of running jobs count the slowest of their GPUs from now on. A start does not: policies promise
+ * reservations by the type, before GPUs are chosen, so ends are revised when the instant is over. */
+void adl_state_revise_ends(struct adl_state *state);
+
+/* Speed of the slowest GPU of a job that holds some, relative to the type. */
+double adl_state_slowest(const struct adl_state *state, uint32_t slot);
 
 /* How fast a job that holds GPUs is believed to be, relative to new ones: as fast as the slowest. */
 double adl_state_gang_speed(const struct adl_state *state, uint32_t slot);
