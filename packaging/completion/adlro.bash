@@ -54,9 +54,9 @@ _adlro() {
         word=
     fi
     case $before in
-    --policy | --policies) words=$(_adlro_policies "$program") ;;
+    --policy | --policies | --instead) words=$(_adlro_policies "$program") ;;
     --set) words=$(_adlro_policies "$program" | sed 's/$/./') ;;
-    --after | --after-ok) words=$(_adlro_jobs "$program") ;;
+    --after | --after-ok | --job | -j) words=$(_adlro_jobs "$program") ;;
     --dependency | -d) words="afterok: afterany: afternotok: after: singleton" ;;
     --begin | -b) words="now+1hour today tomorrow midnight noon" ;;
     --signal) words="USR1@60 B:USR1@60 TERM@60 B:TERM@60" ;;

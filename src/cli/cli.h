@@ -31,6 +31,7 @@ extern const struct adl_command_verb adl_verb_serve;
 extern const struct adl_command_verb adl_verb_slurm;
 extern const struct adl_command_verb adl_verb_backup;
 extern const struct adl_command_verb adl_verb_belief;
+extern const struct adl_command_verb adl_verb_whatif;
 
 /* Those that talk to a running service. */
 extern const struct adl_command_verb adl_verb_submit;

@@ -204,7 +204,7 @@ static int64_t rank_by_submission(const struct adl_engine *engine, uint32_t slot
     return job->submit_us - (int64_t)head_start_us;
 }
 
-static int enqueue(struct adl_engine *engine, uint32_t slot)
+int adl_engine_enqueue(struct adl_engine *engine, uint32_t slot)
 {
     const struct adl_policy_ops *ops = engine->config.policy;
     const int64_t rank = ops->rank ? ops->rank(engine->policy, engine->state, slot) : rank_by_submission(engine, slot);
@@ -242,7 +242,7 @@ static int admit(struct adl_engine *engine, const struct adl_event *event, struc
     if (status == 0)
         adl_state_set_spanning(engine->state, event->job, predicted.across_us);
     if (status == 0)
-        status = enqueue(engine, event->job);
+        status = adl_engine_enqueue(engine, event->job);
     if (status)
         return adl_fail(err, status, "out of memory for job %llu", (unsigned long long)spec->id);
     return check_possible(engine, event->job, err);
@@ -305,7 +305,7 @@ static int apply_job(struct adl_engine *engine, const struct adl_event *event, s
     }
     adl_belief_learn(engine->belief, event, engine->state);
     adl_state_evict(engine->state, event->job, event->evict.remaining);
-    status = enqueue(engine, event->job);
+    status = adl_engine_enqueue(engine, event->job);
     return status ? adl_fail(err, status, "out of memory for an evicted job") : 0;
 }
 
@@ -389,6 +389,12 @@ static int apply(struct adl_engine *engine, struct adl_event *event, struct adl_
     default:
         return 0;
     }
+}
+
+int adl_engine_tell(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err)
+{
+    struct adl_event own = *event;
+    return apply(engine, &own, err);
 }
 
 static void hash_command(struct adl_engine *engine, const struct adl_command *command, const uint32_t *gpus)

@@ -81,6 +81,17 @@ int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOM
 int adl_engine_copy(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err);
 const struct adl_engine_config *adl_engine_config(const struct adl_engine *engine); /* as it was created */
 
+/* A new engine takes over the state of another, which stays as it is: its policy may be another one, and its cluster
+ * may have further nodes of the same types behind the other's. It knows all that the other knows of jobs, and as much
+ * of drift as it then believes: create it with ignore_drift. It has decided nothing yet. */
+int adl_engine_adopt(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err);
+
+/* Changes of a copy before it is played. Tell: an event that no world reports. Change: a waiting job asks for something
+ * else; it keeps its slot, its time of submission and its work done. ADL_EINVAL: it can never run like that. */
+int adl_engine_tell(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err);
+int adl_engine_change_job(struct adl_engine *engine, uint32_t slot, const struct adl_job_spec *spec,
+                          struct adl_error *err);
+
 /* Times, not yet reached, at which the policy asked to be woken: the last ones that it asked for. Returns how many. */
 #define ADL_WAKES_MAX 8
 uint32_t adl_engine_wakes(const struct adl_engine *engine, int64_t ret_us[ADL_WAKES_MAX]);

@@ -1,4 +1,4 @@
-/* engine_internal: private header of the engine: engine.c (the loop) and engine_copy.c. */
+/* engine_internal: private header of the engine: engine.c (the loop), engine_copy.c and engine_adopt.c. */
 #ifndef ADLRO_ENGINE_ENGINE_INTERNAL_H
 #define ADLRO_ENGINE_ENGINE_INTERNAL_H
 
@@ -33,5 +33,8 @@ struct adl_engine {
     int64_t preempted_us;     /* the time of the last preemption ... */
     uint32_t preempted_count; /* ... and how many there were at that time since the last submission */
 };
+
+/* engine.c */
+int adl_engine_enqueue(struct adl_engine *engine, uint32_t slot); /* with the policy's rank; 0 or ADL_ENOMEM */
 
 #endif

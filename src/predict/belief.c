@@ -148,11 +148,17 @@ void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
 
 int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
 {
-    assert(!to->similar == !from->similar && !to->speeds == !from->speeds);
-    if (adl_belief_reserve(to, from->job_capacity))
+    assert(!to->similar == !from->similar);
+    if (adl_belief_reserve(to, from->job_capacity) ||
+        (from->speeds && !to->speeds && adl_speeds_create(to->cluster, &to->speeds, NULL)))
         return ADL_ENOMEM;
+    if (!from->speeds) { /* of an engine whose policy takes none */
+        adl_speeds_destroy(to->speeds);
+        to->speeds = NULL;
+    }
     const struct adl_belief own = *to;
     *to = *from;
+    to->cluster = own.cluster;
     to->similar = own.similar;
     to->speeds = own.speeds;
     to->job_capacity = own.job_capacity;
@@ -447,6 +453,11 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
 }
 
 /* ---- reading ---- */
+
+void adl_belief_set_done(struct adl_belief *belief, uint32_t slot, double done_us)
+{
+    belief->jobs[slot].done_us = done_us;
+}
 
 double adl_belief_done_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
 {

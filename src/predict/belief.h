@@ -70,6 +70,9 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
  * the job has run: ask with adl_belief_done_us for a job that goes on, with 0 for the whole. Each costs O(bins), less
  * than a microsecond. */
 
+/* A waiting job that was admitted again has done this much before, as time on its best type. */
+void adl_belief_set_done(struct adl_belief *belief, uint32_t slot, double done_us);
+
 /* What all attempts so far amount to, less what stops lost. */
 double adl_belief_done_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot);
 

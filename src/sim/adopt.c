@@ -37,6 +37,11 @@ int adl_world_sim_adopt_wake(struct adl_world_sim *world, int64_t time_us)
     return adl_sim_schedule(world, time_us > world->now_us ? time_us : world->now_us, SIM_EVENT_WAKE, 0, 0);
 }
 
+int adl_world_sim_adopt_drain(struct adl_world_sim *world, uint32_t gpu, int64_t time_us)
+{
+    return adl_sim_schedule(world, time_us > world->now_us ? time_us : world->now_us, SIM_EVENT_DRAIN, gpu, 0);
+}
+
 /* Puts it on its GPUs, as if it had started there when it did. */
 static int hold(struct adl_world_sim *world, uint32_t slot, const struct adl_adopted_job *from)
 {

@@ -41,6 +41,16 @@ static int gpu_up(struct adl_world_sim *world, uint32_t gpu)
     return adl_sim_post(world, (struct pending_event){.kind = ADL_EVENT_GPU_UP, .ref = gpu});
 }
 
+/* Jobs on it keep running, and nothing brings it back. */
+static int drain(struct adl_world_sim *world, uint32_t gpu)
+{
+    if (world->gpus[gpu].down++ > 0)
+        return 0;
+    adl_sim_count_power(world, gpu);
+    adl_sim_set_power(world, gpu);
+    return adl_sim_post(world, (struct pending_event){.kind = ADL_EVENT_GPU_DOWN, .ref = gpu});
+}
+
 static int for_node(struct adl_world_sim *world, uint32_t index, int (*change)(struct adl_world_sim *, uint32_t))
 {
     const struct adl_node *node = &world->scenario->cluster.nodes[index];
@@ -143,5 +153,7 @@ int adl_sim_fault(struct adl_world_sim *world, enum sim_event what, uint32_t ref
 {
     if (what == SIM_EVENT_THROTTLE)
         return throttle(world, ref);
+    if (what == SIM_EVENT_DRAIN)
+        return drain(world, ref);
     return what == SIM_EVENT_UPDATE ? update(world, ref) : fail_or_repair(world, what, ref);
 }

@@ -242,6 +242,7 @@ static int process_next(struct adl_world_sim *world, struct adl_event *ret)
     case SIM_EVENT_NODE_UP:
     case SIM_EVENT_GPU_FAIL:
     case SIM_EVENT_NODE_FAIL:
+    case SIM_EVENT_DRAIN:
     case SIM_EVENT_THROTTLE:
     case SIM_EVENT_UPDATE:
         return adl_sim_fault(world, what, ref);

@@ -59,7 +59,8 @@ struct adl_adopted_job {
 int adl_world_sim_begin_at(struct adl_world_sim *world, int64_t now_us, uint64_t seed, struct adl_error *err);
 /* All 0 or ADL_ENOMEM. speed: relative to others of its type. Jobs are adopted in ascending order of slots. */
 int adl_world_sim_adopt_gpu(struct adl_world_sim *world, uint32_t gpu, double speed, bool down);
-int adl_world_sim_adopt_wake(struct adl_world_sim *world, int64_t time_us); /* that a policy asked for */
+int adl_world_sim_adopt_wake(struct adl_world_sim *world, int64_t time_us);                /* that a policy asked for */
+int adl_world_sim_adopt_drain(struct adl_world_sim *world, uint32_t gpu, int64_t time_us); /* for good, from then on */
 int adl_world_sim_adopt(struct adl_world_sim *world, uint32_t slot, const struct adl_adopted_job *from);
 
 /* live.c: the same world driven from outside: the caller sets the time and adds and removes jobs; it never ends.

@@ -10,7 +10,6 @@
 
 #define HOUR_US     (INT64_C(3600) * 1000000)
 #define LEFT_MAX_US (0.01 * ADL_REMAINING_MAX_US) /* almost three years */
-#define FIRST_ID    (UINT64_C(1) << 62)           /* of jobs that nobody has submitted yet */
 
 /* Where a future's submissions come from: one past hour after the other. */
 struct arrivals {
@@ -96,7 +95,7 @@ static bool next_hour(struct adl_fork *fork)
     arrivals->hour_us += HOUR_US;
     if (arrivals->hour_us > fork->future.until_us)
         return false;
-    const double at = draw(&fork->future, FIRST_ID + (uint64_t)arrivals->hour_us);
+    const double at = draw(&fork->future, ADL_FORK_FIRST_ID + (uint64_t)arrivals->hour_us);
     const uint32_t hour = adl_recent_hour(fork->future.recent, arrivals->hour_us, at);
     if (hour == ADL_NONE)
         return false;
@@ -109,7 +108,7 @@ static void set_arrival(struct adl_fork *fork, const struct adl_recent_job *past
     const struct adl_future *future = &fork->future;
     const struct adl_state *state = adl_engine_state(future->base);
     *ret = true_job(&past->spec);
-    ret->spec.id = FIRST_ID + fork->arrivals.issued++;
+    ret->spec.id = ADL_FORK_FIRST_ID + fork->arrivals.issued++;
     if (past->slot != ADL_NONE) { /* it waits or runs itself */
         set_runtimes(future, past->slot, draw_work(future, past->slot, draw(future, ret->spec.id)).whole_us, ret);
         return;
@@ -394,4 +393,22 @@ int adl_fork_begin(struct adl_fork *fork, const struct adl_future *future, struc
     if (status == 0 && adopt_all(fork))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for a fork with %u waiting jobs", state->queue.count);
     return status;
+}
+
+int adl_fork_wake(struct adl_fork *fork, int64_t time_us)
+{
+    return adl_world_sim_adopt_wake(fork->world, time_us);
+}
+
+int adl_fork_drain(struct adl_fork *fork, uint32_t gpu, int64_t time_us)
+{
+    return adl_world_sim_adopt_drain(fork->world, gpu, time_us);
+}
+
+double adl_fork_energy_j(struct adl_fork *fork)
+{
+    double energy_j = 0;
+    for (uint32_t g = 0; g < fork->scenario.cluster.gpu_count; g++)
+        energy_j += adl_world_sim_energy_j(fork->world, g);
+    return energy_j;
 }

@@ -13,6 +13,8 @@
 #include "engine/engine.h"
 #include "twin/recent.h"
 
+#define ADL_FORK_FIRST_ID (UINT64_C(1) << 62) /* of jobs that nobody has submitted yet */
+
 /* What run times are taken to be. */
 enum adl_fork_draw {
     ADL_FORK_BELIEF, /* drawn from the belief */
@@ -46,5 +48,11 @@ int adl_fork_begin(struct adl_fork *fork, const struct adl_future *future, struc
 
 /* To be stepped, or changed before. */
 struct adl_engine *adl_fork_engine(struct adl_fork *fork);
+
+/* After begin. Wake: an event then, at which the policy decides. Drain: the GPU takes no more jobs from then on, for
+ * good. 0 or ADL_ENOMEM. */
+int adl_fork_wake(struct adl_fork *fork, int64_t time_us);
+int adl_fork_drain(struct adl_fork *fork, uint32_t gpu, int64_t time_us);
+double adl_fork_energy_j(struct adl_fork *fork); /* of all GPUs since it began */
 
 #endif

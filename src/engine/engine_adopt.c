@@ -1,0 +1,155 @@
+/* engine_adopt: an engine takes over the state of one with another policy or fewer nodes, and a waiting job changes. */
+#include "engine/engine_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a job has done before, from where it was. */
+static void take_past(struct adl_job *to, const struct adl_job *from)
+{
+    to->submit_us = from->submit_us;
+    to->attained_us = from->attained_us;
+    to->remaining = from->remaining;
+    to->attempts = from->attempts;
+    to->reports = from->reports;
+}
+
+static int take_waiting(struct adl_engine *to, const struct adl_state *from, uint32_t slot)
+{
+    const struct adl_job *job = &from->jobs[slot];
+    const size_t row = (size_t)slot * from->cluster->type_count;
+    struct adl_event event = {.time_us = from->now_us, .kind = ADL_EVENT_SUBMIT, .job = slot, .gpu = ADL_NONE};
+    event.submit.spec = &job->spec;
+    event.submit.since_us = job->submit_us;
+    if (to->config.policy->observe)
+        to->config.policy->observe(to->policy, &event, to->state);
+    if (adl_state_admit(to->state, slot, &job->spec, &from->runtime_us[row]))
+        return ADL_ENOMEM;
+    adl_state_set_spanning(to->state, slot, &from->spanning_us[row]);
+    take_past(&to->state->jobs[slot], job);
+    return adl_engine_enqueue(to, slot);
+}
+
+static void take_running(struct adl_engine *to, const struct adl_state *from, uint32_t slot, uint32_t *gpus)
+{
+    const struct adl_job *job = &from->jobs[slot];
+    uint32_t count = 0;
+    for (uint32_t g = job->first_gpu; g != ADL_NONE; g = adl_state_next_gpu(from, slot, g))
+        gpus[count++] = g;
+    assert(count == job->spec.gpus);
+    adl_state_start(to->state, slot, gpus);
+    adl_state_began(to->state, slot, job->start_us);
+    to->state->jobs[slot].attempts = job->attempts;
+    if (job->phase != ADL_PHASE_STOPPING)
+        return;
+    adl_state_stopping(to->state, slot);
+    to->state->jobs[slot].stop_us = job->stop_us;
+}
+
+static void take_gpus(struct adl_state *to, const struct adl_state *from)
+{
+    for (uint32_t g = 0; g < from->cluster->gpu_count; g++) {
+        to->telemetry[g] = from->telemetry[g];
+        to->telemetry_us[g] = from->telemetry_us[g];
+        if (from->gpus[g].down)
+            adl_state_gpu_down(to, g);
+        if (from->gpus[g].cap_w > 0)
+            adl_state_cap(to, &g, 1, from->gpus[g].cap_w);
+    }
+}
+
+static void take_speeds(struct adl_state *to, const struct adl_state *from)
+{
+    for (uint32_t t = 0; t < from->cluster->type_count; t++)
+        if (from->type_speed[t] != 1)
+            adl_state_set_type_speed(to, t, from->type_speed[t]);
+    for (uint32_t g = 0; g < from->cluster->gpu_count; g++)
+        if (from->gpu_speed[g] != 1)
+            adl_state_set_gpu_speed(to, g, from->gpu_speed[g]);
+}
+
+/* In order of submission. */
+struct taken {
+    int64_t submit_us;
+    uint32_t slot;
+};
+
+static int compare_taken(const void *a, const void *b)
+{
+    const struct taken *x = a, *y = b;
+    if (x->submit_us != y->submit_us)
+        return x->submit_us < y->submit_us ? -1 : 1;
+    return (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+static uint32_t list_jobs(const struct adl_state *state, struct taken *ret)
+{
+    uint32_t count = 0;
+    for (uint32_t slot = 0; slot < state->job_capacity; slot++)
+        if (state->jobs[slot].phase != ADL_PHASE_NONE)
+            ret[count++] = (struct taken){state->jobs[slot].submit_us, slot};
+    qsort(ret, count, sizeof *ret, compare_taken);
+    return count;
+}
+
+static int take_jobs(struct adl_engine *to, const struct adl_state *from, struct taken *taken, uint32_t *gpus)
+{
+    const uint32_t count = list_jobs(from, taken);
+    for (uint32_t i = 0; i < count; i++) {
+        if (take_waiting(to, from, taken[i].slot))
+            return ADL_ENOMEM;
+        if (from->jobs[taken[i].slot].phase != ADL_PHASE_PENDING)
+            take_running(to, from, taken[i].slot, gpus);
+    }
+    return 0;
+}
+
+int adl_engine_adopt(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err)
+{
+    const struct adl_state *state = from->state;
+    assert(to->config.ignore_drift && to->config.learned == from->config.learned &&
+           to->config.cluster->type_count == state->cluster->type_count &&
+           to->config.cluster->gpu_count >= state->cluster->gpu_count);
+    struct taken *taken = malloc((state->job_capacity + 1) * sizeof *taken);
+    uint32_t *gpus = malloc(((size_t)state->cluster->gpu_count + 1) * sizeof *gpus);
+    int status = taken && gpus ? 0 : ADL_ENOMEM;
+    if (status == 0)
+        status = adl_belief_copy(to->belief, from->belief);
+    if (status == 0) {
+        to->state->now_us = state->now_us;
+        take_speeds(to->state, state);
+        status = take_jobs(to, state, taken, gpus);
+    }
+    if (status == 0)
+        take_gpus(to->state, state);
+    free(taken);
+    free(gpus);
+    return status ? adl_fail(err, status, "out of memory for the state of another engine") : 0;
+}
+
+int adl_engine_change_job(struct adl_engine *engine, uint32_t slot, const struct adl_job_spec *spec,
+                          struct adl_error *err)
+{
+    const struct adl_job before = engine->state->jobs[slot];
+    const double done_us = adl_belief_done_us(engine->belief, engine->state, slot);
+    const char *why = NULL;
+    assert(before.phase == ADL_PHASE_PENDING);
+    if (!adl_demand_possible(engine->config.cluster, spec, &why))
+        return adl_fail(err, ADL_EINVAL, "it can never run: %s", why);
+    struct adl_event event = {
+        .time_us = engine->state->now_us, .kind = ADL_EVENT_FINISH, .job = slot, .gpu = ADL_NONE, .more = true};
+    event.outcome.end = ADL_END_CANCELLED;
+    int status = adl_engine_tell(engine, &event, err);
+    event =
+        (struct adl_event){.time_us = engine->state->now_us, .kind = ADL_EVENT_SUBMIT, .job = slot, .gpu = ADL_NONE};
+    event.submit.spec = spec;
+    event.submit.since_us = before.submit_us;
+    if (status == 0)
+        status = adl_engine_tell(engine, &event, err);
+    if (status == 0) {
+        take_past(&engine->state->jobs[slot], &before);
+        adl_belief_set_done(engine->belief, slot, done_us);
+    }
+    return status;
+}
