@@ -23,9 +23,10 @@ struct family {
     uint64_t key;       /* 0 = unused */
     uint64_t last_used; /* clock */
     double jobs;
-    double gang[GANGS];         /* a */
-    double type[ADL_TYPES_MAX]; /* b */
-    double across;              /* s */
+    double gang[GANGS];                               /* a */
+    double type[ADL_TYPES_MAX];                       /* b */
+    double across;                                    /* s */
+    double type_factor[ADL_TYPES_MAX], across_factor; /* their exponentials, because speeds are read often */
 };
 
 struct adl_speed_regression {
@@ -138,6 +139,13 @@ static void fit(const struct adl_speed_regression *regression, struct family *fa
         family->across = sums[0] < 0 ? sums[0] / (counts[0] + ridge) : 0;
 }
 
+static void set_factors(const struct adl_speed_regression *regression, struct family *family)
+{
+    for (uint32_t t = 0; t < regression->types; t++)
+        family->type_factor[t] = adl_exp(family->type[t]);
+    family->across_factor = adl_exp(family->across);
+}
+
 static void age(struct adl_speed_regression *regression, struct family *family)
 {
     struct cell *cells = cells_of(regression, family);
@@ -173,6 +181,7 @@ void adl_speed_regression_learn(struct adl_speed_regression *regression, const s
         fit(regression, family, TYPE, ridge);
         fit(regression, family, ACROSS, ridge);
     }
+    set_factors(regression, family);
 }
 
 bool adl_speed_regression_find(const struct adl_speed_regression *regression, const struct adl_job_spec *spec,
@@ -181,10 +190,9 @@ bool adl_speed_regression_find(const struct adl_speed_regression *regression, co
     const struct family *family = find_family(regression, key_of(spec));
     if (!family)
         return false;
-    const double across = adl_exp(family->across);
     for (uint32_t t = 0; t < regression->types; t++) {
-        ret[t] = specified[t] * adl_exp(family->type[t]);
-        ret_across[t] = ret[t] * across;
+        ret[t] = specified[t] * family->type_factor[t];
+        ret_across[t] = ret[t] * family->across_factor;
     }
     return true;
 }
@@ -275,6 +283,7 @@ static void decode_family(struct adl_speed_regression *regression, struct family
         if (type < regression->types)
             cells[(gang * regression->types + type) * 2 + c % 2] = cell;
     }
+    set_factors(regression, family);
     if (family->key == 0) { /* of a class that this cluster does not have */
         *family = (struct family){0};
         memset(cells, 0, cell_count(regression) * sizeof *cells);

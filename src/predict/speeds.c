@@ -14,6 +14,11 @@ struct adl_speeds {
     struct adl_speed_regression *regression;
     uint32_t widest[ADL_TYPES_MAX]; /* most GPUs of the type in one node */
     bool measured;                  /* anything at all */
+    struct found {
+        struct adl_job_spec spec; /* types 0: nothing is kept */
+        bool known;
+        double here[ADL_TYPES_MAX], across[ADL_TYPES_MAX];
+    } last; /* what was found last: a job is asked for on one type after the other */
 };
 
 int adl_speeds_create(const struct adl_cluster *cluster, struct adl_speeds **ret, struct adl_error *err)
@@ -50,12 +55,14 @@ void adl_speeds_copy(struct adl_speeds *to, const struct adl_speeds *from)
     adl_estimates_copy(to->estimates, from->estimates);
     adl_speed_regression_copy(to->regression, from->regression);
     to->measured = from->measured;
+    to->last = from->last;
 }
 
 void adl_speeds_measure(struct adl_speeds *speeds, const struct adl_state *state, uint32_t slot, double steps_per_s)
 {
     const struct adl_job *job = &state->jobs[slot];
     const uint32_t other = adl_state_neighbour(state, slot);
+    speeds->last.spec.types = 0;
     if (!(steps_per_s > 0) || state->gpus[job->first_gpu].cap_w > 0)
         return;
     const uint32_t beside =
@@ -88,6 +95,7 @@ void adl_speeds_complete(struct adl_speeds *speeds, const struct adl_state *stat
 {
     const struct adl_job *job = &state->jobs[slot];
     const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
+    speeds->last.spec.types = 0;
     if (job->attempts == 1 && adl_state_neighbour(state, slot) == ADL_NONE && !(state->gpus[job->first_gpu].cap_w > 0))
         adl_speed_regression_learn(speeds->regression, &job->spec, job->type, spans, run_us, specified);
 }
@@ -130,12 +138,35 @@ bool adl_speeds_find_reported(struct adl_speeds *speeds, const struct adl_job_sp
     return find_measured(speeds, spec, may_span(spec), ret, ret_across) && spread(speeds, spec, ret, ret_across);
 }
 
-bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
-                     double ret[ADL_TYPES_MAX], double ret_across[ADL_TYPES_MAX])
+static bool find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified, double *ret,
+                 double *ret_across)
 {
     return adl_speeds_find_reported(speeds, spec, ret, ret_across) ||
            (adl_speed_regression_find(speeds->regression, spec, specified, ret, ret_across) &&
             spread(speeds, spec, ret, ret_across));
+}
+
+/* All that speeds are found by. */
+static bool is_alike(const struct adl_job_spec *a, const struct adl_job_spec *b)
+{
+    return a->class_index == b->class_index && a->name_id == b->name_id && a->gpus == b->gpus && a->types == b->types &&
+           a->flags == b->flags && a->kind == b->kind;
+}
+
+bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
+                     double ret[ADL_TYPES_MAX], double ret_across[ADL_TYPES_MAX])
+{
+    struct found *last = &speeds->last;
+    const size_t size = speeds->cluster->type_count * sizeof *ret;
+    if (!is_alike(&last->spec, spec)) {
+        last->known = find(speeds, spec, specified, last->here, last->across);
+        last->spec = *spec;
+    }
+    if (!last->known)
+        return false;
+    memcpy(ret, last->here, size);
+    memcpy(ret_across, last->across, size);
+    return true;
 }
 
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret)
@@ -152,6 +183,7 @@ int adl_speeds_decode(struct adl_speeds *speeds, struct adl_unpack *from, const 
     if (from->failed || measured > 1)
         return adl_fail(err, ADL_EINVAL, "the heading of its measured speeds is damaged");
     speeds->measured = measured;
+    speeds->last.spec.types = 0;
     if (!adl_speed_regression_decode(speeds->regression, from, to))
         return adl_fail(err, ADL_EINVAL, "its speeds of completed jobs are damaged");
     return adl_estimates_decode(speeds->estimates, from, to, ret, err);

@@ -17,6 +17,7 @@
 #include "policy/adlro/stops.h"
 #include "policy/mechanism/reason.h"
 #include "policy/policy.h"
+#include "predict/belief.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +25,9 @@
 
 /* Jobs after the planned ones that are looked at in one decision. */
 #define LEFTOVER_MAX 256
+
+/* Jobs that are planned at least while GPUs are free, however long the queue. */
+#define PLANNED_LEAST 16
 
 /* Of a new run time, in the average of run times. */
 #define TYPICAL_SHARE 0.01
@@ -56,6 +60,7 @@ struct adlro {
     bool reserved;                  /* a job of this plan holds a reservation */
     bool failed;
     uint64_t decision;
+    uint32_t plans;     /* since the last that set prices */
     int64_t settled_us; /* nothing more to do until one of these changes */
     uint64_t settled_releases, settled_sequence;
 };
@@ -187,13 +192,14 @@ static int copy(void *policy, const void *from)
     adl_corrections_copy(self->corrections, other->corrections);
     adl_free_profile_copy(self->profile, other->profile);
     adl_energy_copy(self->energy, other->energy);
+    adl_stops_copy(&self->stops, &other->stops);
     const struct adlro own = *self;
     *self = *other;
     self->corrections = own.corrections;
     self->profile = own.profile;
     self->energy = own.energy;
     self->ranking = own.ranking; /* of one decision */
-    self->stops = own.stops;     /* the same */
+    self->stops = own.stops;
     self->due = own.due;
     self->place_capacity = own.place_capacity;
     self->lane_capacity = own.lane_capacity;
@@ -223,7 +229,9 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
         grow_lanes(self, (size_t)state->queue.lane_count + 1))
         self->failed = true;
     else
-        self->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX, .rest_us = adl_rest_us(state, slot)};
+        self->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX,
+                                                .rest_us = adl_rest_us(state, slot),
+                                                .learned = state->belief ? adl_belief_count(state->belief) : 0};
     if (!self->failed && (adl_due_join(&self->due, state, slot, self->places[slot].rest_us) ||
                           adl_fairness_join(&self->fairness, state->jobs[slot].spec.user)))
         self->failed = true;
@@ -359,6 +367,7 @@ static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t 
     struct adl_place *place = &self->places[slot];
     const struct adl_place_view view = view_of(self, state);
     place->rank = ++self->turn;
+    adl_place_expect(state, slot, place);
     adl_place_choose(&view, slot, place);
     if (place->opening.start_us == state->now_us)
         return start(self, state, slot, plan);
@@ -395,7 +404,8 @@ static bool room_for(const struct adlro *self, const struct adl_state *state, ui
 /* The jobs behind the planned ones, in order of rank; a lane is left at its first job that does not start. */
 static int plan_leftover(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    for (uint32_t n = 0; n < LEFTOVER_MAX && self->ranking.count > 0; n++) {
+    uint32_t lanes = state->queue.heap_count;
+    for (uint32_t n = 0; n < LEFTOVER_MAX && self->ranking.count > 0 && lanes > 0; n++) {
         const uint32_t slot = adl_ranking_pop(&self->ranking, state), lane = state->jobs[slot].lane;
         self->places[slot].rank = ++self->turn;
         if (self->lane_left[lane] == self->decision)
@@ -403,8 +413,10 @@ static int plan_leftover(struct adlro *self, const struct adl_state *state, stru
         const int started = room_for(self, state, slot) ? try_leftover(self, state, slot, plan) : 0;
         if (started < 0)
             return started;
-        if (!started)
+        if (!started) {
             self->lane_left[lane] = self->decision;
+            lanes--;
+        }
     }
     return 0;
 }
@@ -423,7 +435,8 @@ static void update_prices(struct adlro *self, const struct adl_state *state)
     const double more = self->planned_count > 0 ? 1 + (double)self->ranking.count / self->planned_count : 1;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         self->waits[t] *= more;
-    adl_type_prices_update(&self->prices, state->cluster, self->waits);
+    adl_type_prices_update(&self->prices, state->cluster, self->waits, self->plans);
+    self->plans = 0;
 }
 
 static bool is_settled(const struct adlro *self, const struct adl_state *state)
@@ -457,7 +470,8 @@ static int finish_moves(struct adlro *self, const struct adl_state *state, struc
                                     .type = starts[i].type,
                                     .now_type = ADL_NONE,
                                     .cost_us = (double)starts[i].target.run_us,
-                                    .rest_us = place->rest_us};
+                                    .rest_us = place->rest_us,
+                                    .learned = place->learned};
         if (start(self, state, starts[i].slot, plan))
             return ADL_EREFUSED;
     }
@@ -483,6 +497,27 @@ static int plan_due(struct adlro *self, const struct adl_state *state, struct ad
     return (int)count;
 }
 
+/* With a queue much longer than what is planned, most decisions plan only part of that: until no GPU is free, and fewer
+ * the longer the queue is. They leave prices as they are. */
+static uint32_t part_to_plan(const struct adlro *self)
+{
+    const uint64_t part = (uint64_t)2 * self->planned_max * self->planned_max / (self->ranking.count + 1);
+    return part > PLANNED_LEAST ? (uint32_t)(part < self->planned_max ? part : self->planned_max) : PLANNED_LEAST;
+}
+
+static int plan_ranked(struct adlro *self, const struct adl_state *state, uint32_t due, bool whole,
+                       struct adl_plan *plan)
+{
+    const uint32_t most = whole ? self->planned_max : part_to_plan(self);
+    for (uint32_t n = due; n < most && self->ranking.count > 0; n++) {
+        if (!whole && self->planned_count >= ADL_STOPS_WAITING && !any_free(self, state))
+            return 0;
+        if (plan_job(self, state, adl_ranking_pop(&self->ranking, state), plan))
+            return ADL_EREFUSED;
+    }
+    return 0;
+}
+
 static int plan_queue(struct adlro *self, const struct adl_state *state, bool had_free, struct adl_plan *plan)
 {
     self->ranked = state->queue.count - plan->command_count;
@@ -491,10 +526,11 @@ static int plan_queue(struct adlro *self, const struct adl_state *state, bool ha
         return due;
     adl_fairness_update(&self->fairness, state, self->typical_us);
     rank_queue(self, state, plan);
-    for (uint32_t n = (uint32_t)due; n < self->planned_max && self->ranking.count > 0; n++)
-        if (plan_job(self, state, adl_ranking_pop(&self->ranking, state), plan))
-            return ADL_EREFUSED;
-    if (had_free) /* else it is only looked for jobs to stop, at every submission */
+    self->plans += had_free; /* else it is only looked for jobs to stop, at every submission */
+    const bool whole = had_free && (uint64_t)self->plans * self->planned_max >= self->ranking.count;
+    if (plan_ranked(self, state, (uint32_t)due, whole, plan))
+        return ADL_EREFUSED;
+    if (whole)
         update_prices(self, state);
     return self->ranking.count > 0 && any_free(self, state) ? plan_leftover(self, state, plan) : 0;
 }

@@ -27,6 +27,7 @@ struct adl_corrections {
     double gang_terms[CLASSES_MAX][GANGS];
     double span_terms[CLASSES_MAX];
     bool measured[CLASSES_MAX];
+    double *factors; /* [class][type][gang][across] their exponentials, because they are read often */
 };
 
 int adl_corrections_create(const struct adl_cluster *cluster, struct adl_corrections **ret)
@@ -37,10 +38,12 @@ int adl_corrections_create(const struct adl_cluster *cluster, struct adl_correct
     corrections->types = cluster->type_count;
     corrections->cells = calloc((size_t)CLASSES_MAX * cluster->type_count * GANGS * 2, sizeof *corrections->cells);
     corrections->type_terms = calloc((size_t)CLASSES_MAX * cluster->type_count, sizeof *corrections->type_terms);
-    if (!corrections->cells || !corrections->type_terms) {
+    corrections->factors = calloc((size_t)CLASSES_MAX * cluster->type_count * GANGS * 2, sizeof *corrections->factors);
+    if (!corrections->cells || !corrections->type_terms || !corrections->factors) {
         adl_corrections_destroy(corrections);
         return ADL_ENOMEM;
     }
+    adl_corrections_reset(corrections);
     *ret = corrections;
     return 0;
 }
@@ -51,6 +54,7 @@ void adl_corrections_destroy(struct adl_corrections *corrections)
         return;
     free(corrections->cells);
     free(corrections->type_terms);
+    free(corrections->factors);
     free(corrections);
 }
 
@@ -60,6 +64,7 @@ void adl_corrections_copy(struct adl_corrections *to, const struct adl_correctio
     *to = *from;
     ADL_COPY_ARRAY(to, own, from, cells, (size_t)CLASSES_MAX * from->types * GANGS * 2);
     ADL_COPY_ARRAY(to, own, from, type_terms, (size_t)CLASSES_MAX * from->types);
+    ADL_COPY_ARRAY(to, own, from, factors, (size_t)CLASSES_MAX * from->types * GANGS * 2);
 }
 
 void adl_corrections_reset(struct adl_corrections *corrections)
@@ -70,6 +75,8 @@ void adl_corrections_reset(struct adl_corrections *corrections)
     memset(corrections->gang_terms, 0, sizeof corrections->gang_terms);
     memset(corrections->span_terms, 0, sizeof corrections->span_terms);
     corrections->count = corrections->sum = 0;
+    for (size_t i = 0; i < CLASSES_MAX * types * GANGS * 2; i++)
+        corrections->factors[i] = 1;
 }
 
 static uint32_t gang_of(uint32_t gpus)
@@ -80,10 +87,16 @@ static uint32_t gang_of(uint32_t gpus)
     return gang;
 }
 
+static size_t index_of(const struct adl_corrections *corrections, uint32_t class, uint32_t type, uint32_t gang,
+                       uint32_t across)
+{
+    return (((size_t) class * corrections->types + type) * GANGS + gang) * 2 + across;
+}
+
 static struct cell *cell_at(const struct adl_corrections *corrections, uint32_t class, uint32_t type, uint32_t gang,
                             uint32_t across)
 {
-    return &corrections->cells[(((size_t) class * corrections->types + type) * GANGS + gang) * 2 + across];
+    return &corrections->cells[index_of(corrections, class, type, gang, across)];
 }
 
 /* One pass of backfitting: each term in turn from what the others leave. */
@@ -121,6 +134,18 @@ static void sweep(struct adl_corrections *corrections, uint32_t class)
     corrections->span_terms[class] = span_sum / (span_count + SPAN_DOUBT);
 }
 
+static void set_factors(struct adl_corrections *corrections, uint32_t class)
+{
+    for (uint32_t t = 0; t < corrections->types; t++)
+        for (uint32_t g = 0; g < GANGS; g++)
+            for (uint32_t x = 0; x < 2; x++) {
+                const double here = corrections->gang_terms[class][g] +
+                                    corrections->type_terms[(size_t) class * corrections->types + t];
+                corrections->factors[index_of(corrections, class, t, g, x)] =
+                    adl_exp((corrections->measured[class] ? 0 : here) + (x ? corrections->span_terms[class] : 0));
+            }
+}
+
 void adl_corrections_learn(struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
                            bool across, double log_ratio)
 {
@@ -132,20 +157,21 @@ void adl_corrections_learn(struct adl_corrections *corrections, const struct adl
     corrections->sum += log_ratio;
     for (int i = 0; i < SWEEPS; i++)
         sweep(corrections, class);
+    set_factors(corrections, class);
 }
 
 void adl_corrections_measured(struct adl_corrections *corrections, const struct adl_job_spec *spec)
 {
-    corrections->measured[spec->class_index % CLASSES_MAX] = true;
+    const uint32_t class = spec->class_index % CLASSES_MAX;
+    if (corrections->measured[class])
+        return;
+    corrections->measured[class] = true;
+    set_factors(corrections, class);
 }
 
 double adl_corrections_factor(const struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
                               bool across)
 {
-    const uint32_t class = spec->class_index % CLASSES_MAX;
-    const double across_term = across ? corrections->span_terms[class] : 0;
-    if (corrections->measured[class])
-        return adl_exp(across_term);
-    return adl_exp(corrections->gang_terms[class][gang_of(spec->gpus)] +
-                   corrections->type_terms[(size_t) class * corrections->types + type] + across_term);
+    return corrections
+        ->factors[index_of(corrections, spec->class_index % CLASSES_MAX, type, gang_of(spec->gpus), across)];
 }

@@ -71,6 +71,25 @@ static double cost_us(const struct adl_moves_view *view, uint32_t slot, uint32_t
            (1 + view->price_weight * view->prices->of[type] * spec->gpus + adl_energy_price(view->energy, spec, type));
 }
 
+/* Some type has GPUs free on which the rest of its run, however long, would cost less. */
+static bool may_gain(const struct adl_moves_view *view, uint32_t slot)
+{
+    const struct adl_job *job = &view->state->jobs[slot];
+    double here = 0;
+    for (uint32_t left = job->eligible & ~(1u << job->type); left; left &= left - 1) {
+        const uint32_t type = (uint32_t)__builtin_ctz(left);
+        if (adl_free_profile_free_now(view->profile, type) < job->spec.gpus)
+            continue;
+        const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(view->state, slot);
+        if (here == 0)
+            here = (1 - LEAST_GAIN) * cost_us(view, slot, job->type, 1) *
+                   adl_rest_factor(view->corrections, view->state, slot, job->type, across);
+        if (cost_us(view, slot, type, adl_rest_factor(view->corrections, view->state, slot, type, false)) < here)
+            return true;
+    }
+    return false;
+}
+
 /* The best move of a running job; its gain beyond what a move has to save, at most 0 if there is none. */
 static double best_move(const struct adl_moves_view *view, uint32_t slot, struct adl_move *ret, double ret_costs[2])
 {
@@ -135,7 +154,8 @@ int adl_moves_decide(struct adl_moves *moves, const struct adl_moves_view *view,
             if (moves->count == ADL_MOVES_MAX)
                 return 0;
             if (adl_moves_may_stop(state, slot) && state->jobs[slot].spec.gpus <= ADL_BANK_GPUS_MAX &&
-                best_move(view, slot, &move, costs) > 0 && move_job(moves, view, &move, costs, plan))
+                may_gain(view, slot) && best_move(view, slot, &move, costs) > 0 &&
+                move_job(moves, view, &move, costs, plan))
                 return ADL_EREFUSED;
         }
     }

@@ -1,9 +1,14 @@
 #include "policy/adlro/place.h"
 
 #include "policy/mechanism/reason.h"
+#include "predict/belief.h"
 
 #include <math.h>
 #include <stdio.h>
+
+/* Of the jobs that have ended: while fewer have ended since, what is expected of a waiting job is taken to be the same.
+ */
+#define SAME_SHARE 0.002
 
 static double price_of(const struct adl_place_view *view, const struct adl_place *place, uint32_t slot, uint32_t type)
 {
@@ -21,12 +26,22 @@ static void note_now(struct adl_place *place, uint32_t type, double cost_us)
     place->now_cost_us = cost_us;
 }
 
+void adl_place_expect(const struct adl_state *state, uint32_t slot, struct adl_place *place)
+{
+    const uint64_t learned = state->belief ? adl_belief_count(state->belief) : 0;
+    if (state->belief && learned - place->learned <= (uint64_t)(SAME_SHARE * (double)learned))
+        return;
+    place->learned = learned;
+    place->rest_us = adl_rest_us(state, slot);
+}
+
 void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
 {
     const struct adl_state *state = view->state;
     *place = (struct adl_place){.opening.start_us = INT64_MAX,
                                 .now_type = ADL_NONE,
-                                .rest_us = adl_rest_us(state, slot),
+                                .rest_us = place->rest_us,
+                                .learned = place->learned,
                                 .rank = place->rank,
                                 .due = place->due};
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
@@ -63,8 +78,11 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
                         struct adl_place *place)
 {
     const struct adl_state *state = view->state;
-    *place = (struct adl_place){
-        .opening.start_us = INT64_MAX, .now_type = ADL_NONE, .rest_us = place->rest_us, .rank = place->rank};
+    *place = (struct adl_place){.opening.start_us = INT64_MAX,
+                                .now_type = ADL_NONE,
+                                .rest_us = place->rest_us,
+                                .learned = place->learned,
+                                .rank = place->rank};
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         struct adl_opening opening = {.start_us = INT64_MAX};

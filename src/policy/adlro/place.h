@@ -14,6 +14,7 @@ struct adl_place {
     uint32_t type, now_type;    /* now_type: the cheapest type where it could start at once, or ADL_NONE */
     double cost_us, next_cost_us, now_cost_us; /* here; on the next best type (0: none); on now_type */
     double rest_us;                            /* on its best type, when it was last planned */
+    uint64_t learned;                          /* jobs that had ended when that was expected */
     uint32_t rank;                             /* in the order of the last decision, from 1 on; 0: it was not planned */
     bool due;                                  /* it pays no price (policy/adlro/due.h) */
 };
@@ -28,7 +29,10 @@ struct adl_place_view {
     double price_weight, delay_weight;
 };
 
-/* The cheapest opening of all types. */
+/* Sets what is left of the job's run, if the belief has learned since. A new place expects nothing. */
+void adl_place_expect(const struct adl_state *state, uint32_t slot, struct adl_place *place);
+
+/* The cheapest opening of all types, given what is left of the job's run. */
 void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place);
 
 /* For a job behind the planned ones: an opening now that delays none of them, if it would be served no better behind

@@ -4,9 +4,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define LOOKED_AT  32 /* running jobs of each type, those that are predicted to end last */
-#define PREEMPTORS 4  /* waiting jobs, the first in rank: those behind them gain less than is lost */
+#define LOOKED_AT 32 /* running jobs of each type, those that are predicted to end last */
+
+/* Of the time that a running job has left: so long that is taken to be the same. Of the cost of a waiting job's place:
+ * so long nobody is looked for again whose GPUs it could take. */
+#define KEPT_SHARE 0.0625
 
 /* GPU time that a victim needs for each of its attempts, relative to the job that it is stopped for. */
 #define LEAST_RATIO 1.5
@@ -26,7 +30,8 @@ struct capture {
     uint32_t bank; /* ADL_NONE: nowhere */
     int64_t run_us;
     double need_us;
-    double share; /* its need relative to that of its victims: less is better */
+    double cost_us; /* without what its victims lose */
+    double share;   /* its need relative to that of its victims: less is better */
 };
 
 /* For whom a capture is looked for. */
@@ -40,8 +45,15 @@ struct search {
 int adl_stops_create(struct adl_stops *ret, const struct adl_cluster *cluster)
 {
     *ret = (struct adl_stops){.seen = calloc((size_t)cluster->bank_count + 1, sizeof *ret->seen),
-                              .needs = calloc((size_t)cluster->gpu_count + 1, sizeof *ret->needs)};
+                              .needs = calloc((size_t)cluster->gpu_count + 1, sizeof *ret->needs),
+                              .gpus = cluster->gpu_count};
     return ret->seen && ret->needs ? 0 : ADL_ENOMEM;
+}
+
+void adl_stops_copy(struct adl_stops *to, const struct adl_stops *from)
+{
+    memcpy(to->needs, from->needs, from->gpus * sizeof *to->needs);
+    memcpy(to->tried, from->tried, sizeof to->tried);
 }
 
 void adl_stops_clear(struct adl_stops *stops)
@@ -51,24 +63,34 @@ void adl_stops_clear(struct adl_stops *stops)
     *stops = (struct adl_stops){0};
 }
 
-/* GPU time that a running job needs to complete where it is, less the price of a stop. */
-static double need_us(const struct adl_moves_view *view, uint32_t slot)
+/* Run time that a running job needs to complete where it is. */
+static double left_us(const struct adl_moves_view *view, uint32_t slot)
 {
     const struct adl_job *job = &view->state->jobs[slot];
     const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(view->state, slot);
-    const double left_us =
-        adl_rest_cost_us(view->state, slot) * adl_rest_factor(view->corrections, view->state, slot, job->type, across);
-    const int64_t price_us = adl_stop_price_us(view->state, slot, view->switch_us, view->stop_margin);
-    return (left_us - (double)price_us) * job->spec.gpus;
+    return adl_rest_cost_us(view->state, slot) *
+           adl_rest_factor(view->corrections, view->state, slot, job->type, across);
 }
 
-/* The same, computed once in a decision: the belief takes its time. */
-static double known_need_us(const struct search *search, uint32_t slot)
+/* The same, as it was a short while ago: the belief takes its time. */
+static double known_left_us(const struct search *search, uint32_t slot)
 {
-    struct adl_stop_need *need = &search->stops->needs[search->view->state->jobs[slot].first_gpu];
-    if (need->decision != search->stops->decision)
-        *need = (struct adl_stop_need){search->stops->decision, need_us(search->view, slot)};
-    return need->us;
+    const struct adl_state *state = search->view->state;
+    const struct adl_job *job = &state->jobs[slot];
+    struct adl_stop_need *need = &search->stops->needs[job->first_gpu];
+    if (need->slot == slot && need->start_us == job->start_us && state->now_us < need->until_us)
+        return need->left_us;
+    const double left = left_us(search->view, slot);
+    *need = (struct adl_stop_need){slot, job->start_us, state->now_us + 1 + (int64_t)(KEPT_SHARE * left), left};
+    return left;
+}
+
+/* GPU time that a running job needs to complete, less the price of a stop. */
+static double need_us(const struct search *search, uint32_t slot)
+{
+    const struct adl_moves_view *view = search->view;
+    const int64_t price_us = adl_stop_price_us(view->state, slot, view->switch_us, view->stop_margin);
+    return (known_left_us(search, slot) - (double)price_us) * view->state->jobs[slot].spec.gpus;
 }
 
 static void add_victim(struct victims *victims, uint32_t slot, double need)
@@ -97,7 +119,7 @@ static void list_victims(const struct search *search, uint32_t bank, double leas
         if (use->down || use->job[0] == ADL_NONE || use->job[1] != ADL_NONE || !adl_moves_may_stop(state, use->job[0]))
             continue;
         struct victim *known = find_victim(ret, use->job[0]);
-        const double need = known ? 0 : known_need_us(search, use->job[0]);
+        const double need = known ? 0 : need_us(search, use->job[0]);
         if (known)
             known->gpus++;
         else if (need > least_us * state->jobs[use->job[0]].attempts)
@@ -131,9 +153,8 @@ static bool keep_victims(const struct adl_moves_view *view, uint32_t slot, uint3
 static void offer_bank(const struct search *search, uint32_t bank, struct capture *offer, struct capture *best)
 {
     const struct adl_moves_view *view = search->view;
-    const uint32_t gpus = view->state->jobs[search->slot].spec.gpus;
-    const double run_us = offer->need_us / gpus, price = view->prices->of[view->state->cluster->banks[bank].type];
-    double cost_us = run_us * (1 + view->price_weight * price * gpus);
+    const double run_us = offer->need_us / view->state->jobs[search->slot].spec.gpus;
+    double cost_us = offer->cost_us;
     list_victims(search, bank, LEAST_RATIO * offer->need_us, &offer->victims);
     if (!keep_victims(view, search->slot, bank, &offer->victims))
         return;
@@ -152,7 +173,8 @@ static void offer_bank(const struct search *search, uint32_t bank, struct captur
 static void find_capture(const struct search *search, const struct adl_moves *moves, struct capture *best)
 {
     struct adl_stops *stops = search->stops;
-    const struct adl_state *state = search->view->state;
+    const struct adl_moves_view *view = search->view;
+    const struct adl_state *state = view->state;
     const struct adl_job *job = &state->jobs[search->slot];
     const double cost_us = adl_rest_cost_us(state, search->slot);
     struct capture offer;
@@ -161,10 +183,13 @@ static void find_capture(const struct search *search, const struct adl_moves *mo
     stops->search++;
     for (uint32_t left = job->eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        const double factor = adl_rest_factor(search->view->corrections, state, search->slot, type, false);
+        const double factor = adl_rest_factor(view->corrections, state, search->slot, type, false);
         uint32_t looked_at = 0;
         offer.run_us = 1 + (int64_t)(search->place->rest_us * factor);
         offer.need_us = cost_us * factor * job->spec.gpus;
+        offer.cost_us = cost_us * factor * (1 + view->price_weight * view->prices->of[type] * job->spec.gpus);
+        if (offer.cost_us + cost_us * factor + (double)view->switch_us > search->place->cost_us)
+            continue; /* whomever it stops, it gains too little */
         for (uint32_t s = state->running[type].last; s != ADL_NONE && looked_at < LOOKED_AT;
              s = state->nodes[s].previous, looked_at++) {
             const uint32_t bank = state->cluster->gpu_bank[state->jobs[s].first_gpu];
@@ -189,17 +214,43 @@ static int stop_victims(const struct capture *capture, uint32_t slot, struct adl
     return 0;
 }
 
+/* A job that found nobody does not look again at every event. */
+static bool was_tried(const struct adl_stops *stops, const struct adl_state *state, uint32_t slot, double cost_us)
+{
+    for (uint32_t i = 0; i < ADL_STOPS_WAITING; i++) {
+        const struct adl_stop_try *it = &stops->tried[i];
+        if (it->slot == slot && it->submit_us == state->jobs[slot].submit_us && state->now_us < it->until_us)
+            return cost_us <= it->cost_us;
+    }
+    return false;
+}
+
+static void note_try(struct adl_stops *stops, const struct adl_state *state, uint32_t slot, double cost_us)
+{
+    uint32_t oldest = 0;
+    for (uint32_t i = 1; i < ADL_STOPS_WAITING; i++)
+        oldest = stops->tried[i].until_us < stops->tried[oldest].until_us ? i : oldest;
+    for (uint32_t i = 0; i < ADL_STOPS_WAITING; i++)
+        oldest = stops->tried[i].slot == slot ? i : oldest;
+    stops->tried[oldest] =
+        (struct adl_stop_try){slot, state->jobs[slot].submit_us, state->now_us + 1 + (int64_t)(KEPT_SHARE * cost_us),
+                              cost_us * (1 + KEPT_SHARE)};
+}
+
 int adl_stops_decide(struct adl_stops *stops, struct adl_moves *moves, const struct adl_moves_view *view,
                      const uint32_t *waiting, uint32_t count, const struct adl_place *places, struct adl_plan *plan)
 {
     const struct adl_state *state = view->state;
-    stops->decision++;
-    for (uint32_t i = 0; i < count && i < PREEMPTORS && moves->count < ADL_MOVES_MAX; i++) {
+    for (uint32_t i = 0; i < count && i < ADL_STOPS_WAITING && moves->count < ADL_MOVES_MAX; i++) {
         const uint32_t slot = waiting[i];
         struct capture best;
-        find_capture(&(struct search){stops, view, slot, &places[slot]}, moves, &best);
-        if (best.bank == ADL_NONE)
+        if (was_tried(stops, state, slot, places[slot].cost_us))
             continue;
+        find_capture(&(struct search){stops, view, slot, &places[slot]}, moves, &best);
+        if (best.bank == ADL_NONE) {
+            note_try(stops, state, slot, places[slot].cost_us);
+            continue;
+        }
         moves->list[moves->count++] = (struct adl_move){
             slot, state->cluster->banks[best.bank].type, {.run_us = best.run_us, .bank = best.bank}, true};
         return stop_victims(&best, slot, plan) ? ADL_EREFUSED : 1;

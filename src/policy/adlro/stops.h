@@ -11,17 +11,27 @@
 #include "policy/adlro/moves.h"
 #include "policy/adlro/place.h"
 
+/* Waiting jobs, the first in rank, for which others may be stopped: those behind them gain less than is lost. */
+#define ADL_STOPS_WAITING 4
+
 struct adl_stops {
     uint64_t *seen; /* [bank] the last search that looked at it */
     uint64_t search;
+    uint32_t gpus;
+    struct adl_stop_try {
+        uint32_t slot;
+        int64_t submit_us, until_us;
+        double cost_us;
+    } tried[ADL_STOPS_WAITING]; /* waiting jobs that found nobody to stop: until then, at that cost of their places */
     struct adl_stop_need {
-        uint64_t decision; /* in which it was computed */
-        double us;
-    } * needs; /* [first GPU of a job] what it needs to complete */
-    uint64_t decision;
+        uint32_t slot; /* of the job, and when it started: what is known of another is not of this one */
+        int64_t start_us, until_us;
+        double left_us; /* run time to its completion, until then */
+    } * needs;          /* [first GPU of a job] */
 };
 
 int adl_stops_create(struct adl_stops *ret, const struct adl_cluster *cluster); /* 0 or ADL_ENOMEM */
+void adl_stops_copy(struct adl_stops *to, const struct adl_stops *from);        /* of the same cluster */
 void adl_stops_clear(struct adl_stops *stops);                                  /* frees; accepts a zeroed one */
 
 /* Adds stops for the first of these jobs that they pay for, if any: 1, else 0, or ADL_EREFUSED. waiting: planned jobs

@@ -130,7 +130,7 @@ static void update_prices(struct adl_outlook *outlook, const struct adl_state *s
     const double more = planned > 0 ? 1 + (double)outlook->ranking.count / planned : 1;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         waits[t] *= more;
-    adl_type_prices_update(&outlook->prices, state->cluster, waits);
+    adl_type_prices_update(&outlook->prices, state->cluster, waits, 1);
 }
 
 static void plan(struct adl_outlook *outlook, const struct adl_state *state)
@@ -149,6 +149,7 @@ static void plan(struct adl_outlook *outlook, const struct adl_state *state)
     for (uint32_t n = 0; n < ADL_OUTLOOK_JOBS && outlook->ranking.count > 0; n++) {
         const uint32_t slot = adl_ranking_pop(&outlook->ranking, state);
         struct adl_place *place = &outlook->places[slot];
+        place->rest_us = adl_rest_us(state, slot);
         adl_place_choose(&view, slot, place);
         if (place->opening.start_us == INT64_MAX)
             continue;
