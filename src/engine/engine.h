@@ -92,6 +92,9 @@ int adl_engine_tell(struct adl_engine *engine, const struct adl_event *event, st
 int adl_engine_change_job(struct adl_engine *engine, uint32_t slot, const struct adl_job_spec *spec,
                           struct adl_error *err);
 
+/* It is this time, and nothing has happened since the last event: of a copy that begins a future. */
+void adl_engine_set_now(struct adl_engine *engine, int64_t now_us);
+
 /* Times, not yet reached, at which the policy asked to be woken: the last ones that it asked for. Returns how many. */
 #define ADL_WAKES_MAX 8
 uint32_t adl_engine_wakes(const struct adl_engine *engine, int64_t ret_us[ADL_WAKES_MAX]);

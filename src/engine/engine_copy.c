@@ -36,6 +36,12 @@ int adl_engine_copy(struct adl_engine *to, const struct adl_engine *from, struct
     return 0;
 }
 
+void adl_engine_set_now(struct adl_engine *engine, int64_t now_us)
+{
+    if (now_us > engine->state->now_us)
+        engine->state->now_us = now_us;
+}
+
 const struct adl_engine_config *adl_engine_config(const struct adl_engine *engine)
 {
     return &engine->config;

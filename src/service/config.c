@@ -172,6 +172,11 @@ static void copy_plain(struct loader *loader)
     config->engine = form->engine;
     config->seed = (uint64_t)form->seed;
     config->learned = form->learned;
+    config->forecast = (struct adl_forecast_config){
+        .futures = (uint32_t)form->forecast.futures,
+        .interval_s = form->forecast.interval_s,
+        .cpu_share = form->forecast.cpu_share,
+    };
     config->socket_group = form->listen.socket_group.text;
     config->tcp = form->listen.tcp.text;
     config->admin_group = form->listen.admin_group.text;

@@ -8,6 +8,7 @@
 #include "executor/slurm/executor_slurm.h"
 #include "http/http.h"
 #include "scenario/yaml.h"
+#include "service/forecast.h"
 #include "telemetry/telemetry.h"
 
 enum adl_engine_kind { ADL_ENGINE_LOCAL, ADL_ENGINE_SIM, ADL_ENGINE_SLURM };
@@ -42,6 +43,8 @@ struct adl_service_config {
 
     const struct adl_policy_ops *fallback; /* decides while predictions do not hold; NULL: off */
     double drain_below;                    /* a GPU this share below its type is drained; 0: none is */
+
+    struct adl_forecast_config forecast;
 
     double time_limit_s; /* of jobs that have none */
     double grace_s;      /* from TERM to KILL */

@@ -24,6 +24,11 @@ struct form_jobs {
     struct adl_yaml_link cgroup;
 };
 
+struct form_forecast {
+    int32_t futures;
+    double interval_s, cpu_share;
+};
+
 struct form_alias {
     const struct adl_yaml_node *at;
     struct adl_yaml_link gres, type;
@@ -49,6 +54,7 @@ struct service_form {
     struct form_listen listen;
     struct form_telemetry telemetry;
     struct form_jobs jobs;
+    struct form_forecast forecast;
     struct form_slurm slurm;
 };
 

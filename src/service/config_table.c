@@ -72,6 +72,17 @@ static const struct adl_yaml_field jobs_fields[] = {
 };
 static const struct adl_yaml_table jobs_table = {TABLE(jobs_fields, struct form_jobs)};
 
+#define FORECAST(member) ADL_YAML_AT(struct form_forecast, member)
+static const struct adl_yaml_field forecast_fields[] = {
+    {"futures", ADL_YAML_INT, FORECAST(futures), .min = 0, .max = 256,
+     .help = "futures that are played for a forecast, best a power of two; 0 = no forecasts"},
+    {"interval_s", ADL_YAML_REAL, FORECAST(interval_s), .min = 0.1, .max = 3600,
+     .help = "least time from one round of forecasts to the next"},
+    {"cpu_share", ADL_YAML_REAL, FORECAST(cpu_share), .min = 0.001, .max = 1,
+     .help = "share of one core that forecasts may take; if they need more, they are made less often"},
+};
+static const struct adl_yaml_table forecast_table = {TABLE(forecast_fields, struct form_forecast)};
+
 #define ALIAS(member) ADL_YAML_AT(struct form_alias, member)
 static const struct adl_yaml_field alias_fields[] = {
     {"gres", ADL_YAML_LINK, .required = true, ALIAS(gres), .help = "name of the type in `gres.conf`"},
@@ -136,6 +147,8 @@ static const struct adl_yaml_field form_fields[] = {
     {"telemetry", ADL_YAML_GROUP, FORM(telemetry), .table = &telemetry_table, .otherwise = "optional",
      .help = "readings of the GPUs"},
     {"jobs", ADL_YAML_GROUP, FORM(jobs), .table = &jobs_table, .otherwise = "optional", .help = "limits for jobs"},
+    {"forecast", ADL_YAML_GROUP, FORM(forecast), .table = &forecast_table, .otherwise = "optional",
+     .help = "when waiting jobs will start ([twin.md](twin.md#in-the-service))"},
     {"slurm", ADL_YAML_GROUP, FORM(slurm), .table = &slurm_table, .otherwise = "required for `slurm`",
      .help = "the cluster underneath ([slurm.md](slurm.md))"},
 };
@@ -155,6 +168,7 @@ static const struct service_form form_defaults = {
              .mib_per_user = 1024,
              .retention_days = 365,
              .root = true},
+    .forecast = {.futures = 32, .interval_s = 2, .cpu_share = 0.2},
     .slurm = {.wait_s = 30},
 };
 

@@ -249,6 +249,32 @@ static void put_predictions(struct adl_metrics_page *page, const struct snapshot
         s->fallen_back ? 1 : 0);
 }
 
+/* Without the lock: forecasts and copies of the engine have their own. */
+static void put_forecasts(struct adl_metrics_page *page, const struct adl_service_state *shared)
+{
+    const struct adl_forecasts_counts c = adl_forecasts_counts(shared->forecasts);
+    const struct adl_snapshots_counts copies = adl_snapshots_counts(shared->snapshots);
+    if (c.made_us > 0)
+        put(page, "adlro_forecast_age_seconds", ADL_METRIC_GAUGE, "seconds",
+            "Time since the last forecast of start times was made.", c.age_s);
+    put(page, "adlro_forecast_jobs", ADL_METRIC_GAUGE, NULL, "Waiting jobs with a forecast.", c.jobs);
+    put(page, "adlro_forecast_cpu_seconds", ADL_METRIC_COUNTER, "seconds", "CPU time of forecasts.", c.cpu_s);
+    put(page, "adlro_forecast_from_limits", ADL_METRIC_GAUGE, NULL,
+        "1 while forecasts rest on time limits, because too few jobs have ended, else 0.", c.limits ? 1 : 0);
+    put(page, "adlro_forecast_judged", ADL_METRIC_COUNTER, NULL,
+        "Jobs that have started after a forecast from the belief.", (double)c.started);
+    adl_metrics_family(page, "adlro_forecast_within", ADL_METRIC_COUNTER, NULL,
+                       "Of them, jobs that have started by the time that their first forecast said.");
+    put_labelled(page, "quantile", "0.5", (double)c.in_p50);
+    put_labelled(page, "quantile", "0.9", (double)c.in_p90);
+    put(page, "adlro_engine_copies", ADL_METRIC_COUNTER, NULL, "Copies of the engine for other threads.",
+        (double)copies.copies);
+    put(page, "adlro_engine_copy_seconds", ADL_METRIC_COUNTER, "seconds",
+        "Time that the deciding thread spent on copies of the engine.", copies.copy_s);
+    put(page, "adlro_engine_copy_longest_seconds", ADL_METRIC_GAUGE, "seconds", "Of the longest of them.",
+        copies.longest_s);
+}
+
 static void put_gpus(struct adl_metrics_page *page, const struct adl_inventory *inventory, const struct snapshot *s)
 {
     put_gpu_counts(page, &inventory->scenario.cluster, s);
@@ -358,6 +384,8 @@ int adl_metrics_page_write(struct adl_service_state *shared, const struct adl_ht
     put_gpus(&page, shared->inventory, &s);
     put_engine(&page, &s);
     put_predictions(&page, &s);
+    if (shared->forecasts)
+        put_forecasts(&page, shared);
     if (http)
         put_http(&page, http);
     put_service(&page, shared, &s);

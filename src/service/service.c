@@ -165,8 +165,9 @@ int adl_service_create_engine(struct adl_service *service, const struct adl_serv
                                              .learned = config->learned,
                                              .world_ops = &adl_live_ops,
                                              .world = service->live,
-                                             .observers = {adl_snapshots_observer(service->shared.snapshots)},
-                                             .observer_count = 1,
+                                             .observers = {adl_snapshots_observer(service->shared.snapshots),
+                                                           adl_forecasts_observer(service->shared.forecasts)},
+                                             .observer_count = 2,
                                              .clock_ns = adl_clock_ns};
     return adl_engine_create(&engine, ret, err);
 }
@@ -180,7 +181,9 @@ static int open_snapshots(struct adl_service *service, struct adl_error *err)
                                                 .kill_at_limit =
                                                     service->config.engine != ADL_ENGINE_SIM || scenario->kill_at_limit,
                                                 .one_by_one = scenario->one_by_one};
-    return adl_snapshots_create(&config, &service->shared.snapshots, err);
+    const int status = adl_snapshots_create(&config, &service->shared.snapshots, err);
+    return status ? status
+                  : adl_forecasts_create(&service->config.forecast, &service->shared, &service->shared.forecasts, err);
 }
 
 static int open_live(struct adl_service *service, struct adl_error *err)
@@ -361,6 +364,8 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
         status = open_live(service, err);
     if (status == 0)
         status = open_http(service, err);
+    if (status == 0)
+        status = adl_forecasts_begin(service->shared.forecasts, err);
     if (status) {
         adl_service_destroy(service);
         return status;
@@ -374,6 +379,7 @@ void adl_service_destroy(struct adl_service *service)
     if (!service)
         return;
     adl_http_close(service->http);
+    adl_forecasts_destroy(service->shared.forecasts);
     adl_live_destroy(service->live);
     adl_request_queue_destroy(service->shared.request_queue);
     adl_engine_destroy(service->shared.engine);

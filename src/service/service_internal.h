@@ -3,6 +3,7 @@
 #define ADLRO_SERVICE_SERVICE_INTERNAL_H
 
 #include "service/config.h"
+#include "service/forecast.h"
 #include "service/live/live.h"
 #include "service/routes/routes.h"
 #include "service/service.h"

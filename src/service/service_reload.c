@@ -108,6 +108,8 @@ static void change_config(struct adl_service *service)
     service->config.fallback = service->next.fallback;
     service->config.learned = service->next.learned;
     service->config.drain_below = service->next.drain_below;
+    service->config.forecast = service->next.forecast;
+    adl_forecasts_set(service->shared.forecasts, &service->config.forecast);
     adl_scenario_move_policy(&service->config.inventory.scenario, &service->next.inventory.scenario);
     free(service->config.model);
     service->config.model = service->next.model; /* the policy's settings point to it */

@@ -11,6 +11,7 @@
 #include "http/events.h"
 #include "jobs/job_table.h"
 #include "jobs/label.h"
+#include "service/forecast.h"
 #include "service/request_queue.h"
 #include "service/snapshot.h"
 
@@ -118,6 +119,7 @@ struct adl_service_state {
 
     struct adl_request_queue *request_queue; /* used without the lock, like the following */
     struct adl_snapshots *snapshots;         /* copies of the engine for other threads */
+    struct adl_forecasts *forecasts;         /* when jobs will start */
     struct adl_events *events;
     const char *state_directory; /* for threads that open their own store */
     bool private_jobs;           /* users see no jobs but their own; administrators see all */

@@ -126,7 +126,8 @@ static void count(struct adl_snapshots *snapshots, bool copied, int64_t begin_ns
         snapshots->counts.longest_s = took_s;
 }
 
-void adl_snapshots_serve(struct adl_snapshots *snapshots, const struct adl_engine *engine, int64_t wall_ahead_us)
+void adl_snapshots_serve(struct adl_snapshots *snapshots, const struct adl_engine *engine, int64_t now_us,
+                         int64_t wall_ahead_us)
 {
     if (atomic_load(&snapshots->waiting) == 0)
         return;
@@ -136,6 +137,8 @@ void adl_snapshots_serve(struct adl_snapshots *snapshots, const struct adl_engin
     if (snapshot && begin_ns >= snapshots->due_ns) {
         snapshots->first = snapshot->next;
         snapshot->status = answer(snapshots, snapshot, engine);
+        if (snapshot->status == 0 && !snapshot->renewed)
+            adl_engine_set_now(snapshot->engine, now_us);
         snapshot->wall_ahead_us = wall_ahead_us;
         snapshot->answered = true;
         count(snapshots, snapshot->status == 0 && !snapshot->renewed, begin_ns);

@@ -28,9 +28,11 @@ int adl_snapshots_create(const struct adl_snapshots_config *config, struct adl_s
 void adl_snapshots_destroy(struct adl_snapshots *snapshots); /* accepts NULL; all snapshots are destroyed before */
 struct adl_observer adl_snapshots_observer(struct adl_snapshots *snapshots); /* of each live engine */
 
-/* In the deciding thread. Serve: between two decisions, with the engine in force. Change: another engine is in force.
- * End: nobody gets a copy any more, and who waits for one gets an error; from any thread. */
-void adl_snapshots_serve(struct adl_snapshots *snapshots, const struct adl_engine *engine, int64_t wall_ahead_us);
+/* In the deciding thread. Serve: between two decisions, with the engine in force; it is now_us, and wall time is ahead
+ * of that. Change: another engine is in force. End: nobody gets a copy any more, and who waits for one gets an error;
+ * from any thread. */
+void adl_snapshots_serve(struct adl_snapshots *snapshots, const struct adl_engine *engine, int64_t now_us,
+                         int64_t wall_ahead_us);
 void adl_snapshots_change(struct adl_snapshots *snapshots);
 void adl_snapshots_end(struct adl_snapshots *snapshots);
 struct adl_snapshots_counts adl_snapshots_counts(struct adl_snapshots *snapshots); /* from any thread */

@@ -18,8 +18,14 @@ struct expected_end {
     const char *basis;
 };
 
+struct expected_start {
+    int64_t p50_us, p90_us, made_us;
+    const char *basis;
+};
+
 /* What the JSON of a job has beside its row. */
 struct extra {
+    struct expected_start start;
     struct expected_end end;
     const struct adl_job_progress *progress; /* NULL: it said nothing of its steps */
     const char *stage, *command;
@@ -85,6 +91,29 @@ static struct expected_end expect_end(const struct adl_service_state *shared, co
                                  certainty.steps            ? "steps"
                                  : certainty.neighbours > 0 ? "similar_jobs"
                                                             : "time_limit"};
+}
+
+/* A time of a forecast as wall time, not before now; 0: it is beyond what was played. */
+static int64_t show_forecast(int64_t time_us, int64_t now_us, int64_t ahead_us)
+{
+    return time_us == ADL_NEVER_US ? 0 : (time_us > now_us ? time_us : now_us) + ahead_us;
+}
+
+/* Of a job that waits in the queue and has a forecast that is not outdated, its start and its end. */
+static void expect_start(const struct adl_service_state *shared, const struct adl_job_entry *job, struct extra *ret)
+{
+    struct adl_start_forecast forecast;
+    const int64_t ahead_us = shared->wall_ahead_us, now_us = shared->now_us(shared) - ahead_us;
+    if (job->stage != ADL_STAGE_QUEUED || !shared->forecasts ||
+        !adl_forecasts_find(shared->forecasts, job->id, &forecast) || forecast.start_p90_us < now_us)
+        return;
+    const char *basis = forecast.limits ? "time_limit" : "futures";
+    ret->start = (struct expected_start){show_forecast(forecast.start_p50_us, now_us, ahead_us),
+                                         show_forecast(forecast.start_p90_us, now_us, ahead_us),
+                                         forecast.made_us + ahead_us, basis};
+    ret->end = (struct expected_end){show_forecast(forecast.end_p50_us, now_us, ahead_us),
+                                     show_forecast(forecast.end_p90_us, now_us, ahead_us),
+                                     forecast.end_p50_us == ADL_NEVER_US ? NULL : basis};
 }
 
 static void put_progress(struct adl_json *json, const struct adl_job_progress *progress)
@@ -224,6 +253,10 @@ static void put_job(struct adl_json *json, const struct adl_inventory *inventory
     adl_view_time(json, "eligible_s", status->eligible_us);
     adl_view_time(json, "start_s", status->start_us);
     adl_view_time(json, "end_s", status->end_us);
+    adl_view_time(json, "start_p50", extra->start.p50_us);
+    adl_view_time(json, "start_p90", extra->start.p90_us);
+    adl_json_put_string(json, "start_basis", extra->start.basis);
+    adl_view_time(json, "forecast_at", extra->start.made_us);
     adl_view_time(json, "end_p50", extra->end.p50_us);
     adl_view_time(json, "end_p90", extra->end.p90_us);
     adl_json_put_string(json, "end_basis", extra->end.basis);
@@ -272,14 +305,15 @@ void adl_view_live_job(struct adl_json *json, const struct adl_service_state *sh
                                                  .start_us = runs ? job->start_us : 0,
                                                  .attempts = job->attempts,
                                                  .energy_j = job->energy_j}};
-    put_job(json, shared->inventory, &row,
-            &(struct extra){.stage = adl_stages[job->stage].shown,
-                            .command = job->command,
-                            .end = expect_end(shared, job),
-                            .progress = runs ? adl_job_table_progress(job) : NULL,
-                            .run_us = runs && ran_us > 0 ? ran_us : 0,
-                            .gpus = job->gpus,
-                            .gpu_count = holds && job->gpus ? job->spec.gpus : 0});
+    struct extra extra = {.stage = adl_stages[job->stage].shown,
+                          .command = job->command,
+                          .end = expect_end(shared, job),
+                          .progress = runs ? adl_job_table_progress(job) : NULL,
+                          .run_us = runs && ran_us > 0 ? ran_us : 0,
+                          .gpus = job->gpus,
+                          .gpu_count = holds && job->gpus ? job->spec.gpus : 0};
+    expect_start(shared, job, &extra);
+    put_job(json, shared->inventory, &row, &extra);
 }
 
 static const char *node_of(const struct adl_inventory *inventory, const char *const *gpu_names)

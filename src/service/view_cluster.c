@@ -143,6 +143,28 @@ static double power_w(const struct adl_service_state *shared)
     return sum;
 }
 
+/* How forecasts of start times are made, and how they turned out so far. */
+static void put_forecast(struct adl_json *json, const struct adl_service_state *shared)
+{
+    adl_json_key(json, "forecast");
+    const struct adl_forecasts_counts c =
+        shared->forecasts ? adl_forecasts_counts(shared->forecasts) : (struct adl_forecasts_counts){0};
+    if (!c.on) {
+        adl_json_null(json);
+        return;
+    }
+    adl_json_object(json);
+    adl_view_time(json, "made_s", c.made_us > 0 ? c.made_us + shared->wall_ahead_us : 0);
+    adl_json_put_string(json, "basis", c.made_us == 0 ? NULL : c.limits ? "time_limit" : "futures");
+    adl_json_put_uint(json, "jobs", c.jobs);
+    adl_json_put_uint(json, "ended_jobs", c.ended);
+    adl_json_put_uint(json, "ended_jobs_needed", ADL_FORECAST_ENDS);
+    adl_json_put_uint(json, "judged", c.started);
+    put_real(json, "within_p50", c.started > 0 ? (double)c.in_p50 / (double)c.started : -1, 0);
+    put_real(json, "within_p90", c.started > 0 ? (double)c.in_p90 / (double)c.started : -1, 0);
+    adl_json_end(json);
+}
+
 void adl_view_cluster(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer)
 {
     adl_json_object(json);
@@ -162,6 +184,7 @@ void adl_view_cluster(struct adl_json *json, const struct adl_service_state *sha
     put_counts(json, shared);
     put_real(json, "power_w", power_w(shared), 0);
     put_real(json, "energy_j", shared->counts.energy_j, 1e-9); /* null: nothing was measured */
+    put_forecast(json, shared);
     put_nodes(json, shared, viewer);
     adl_json_end(json);
 }

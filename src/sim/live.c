@@ -163,6 +163,21 @@ int64_t adl_world_sim_start_us(const struct adl_world_sim *world, uint32_t slot)
     return world->jobs[slot].start_us;
 }
 
+int64_t adl_world_sim_end_us(const struct adl_world_sim *world, uint32_t slot)
+{
+    const struct sim_job *job = &world->jobs[slot];
+    const struct adl_cluster *cluster = &world->scenario->cluster;
+    if (job->phase != SIM_STARTING && job->phase != SIM_RUNNING)
+        return INT64_MAX;
+    const uint32_t type = adl_gpu_type_of(cluster, job->first_gpu);
+    const double whole_us = (double)world->runtime_us[(size_t)slot * cluster->type_count + type];
+    const double left_us = job->remaining * (job->phase == SIM_RUNNING ? 1 / job->rate : whole_us);
+    const int64_t since_us = job->phase == SIM_RUNNING ? job->since_us : world->now_us, most_us = INT64_MAX / 4;
+    const int64_t end_us = since_us + (left_us < (double)most_us ? (int64_t)left_us : most_us);
+    const bool late = world->scenario->kill_at_limit && end_us > job->start_us + job->limit_us;
+    return late ? job->start_us + job->limit_us : end_us;
+}
+
 double adl_world_sim_energy_j(struct adl_world_sim *world, uint32_t gpu)
 {
     adl_sim_count_power(world, gpu);

@@ -85,7 +85,9 @@ int adl_world_sim_start(struct adl_world_sim *world, uint32_t slot, const uint32
  * written. No effect on a job whose FINISH or EVICT was reported. */
 int adl_world_sim_stop(struct adl_world_sim *world, uint32_t slot, bool requeue, struct adl_error *err);
 
-int64_t adl_world_sim_start_us(const struct adl_world_sim *world, uint32_t slot);  /* of its last attempt */
+int64_t adl_world_sim_start_us(const struct adl_world_sim *world, uint32_t slot); /* of its last attempt */
+/* When a job that holds GPUs ends if nothing changes; INT64_MAX: it holds none, or is being stopped. */
+int64_t adl_world_sim_end_us(const struct adl_world_sim *world, uint32_t slot);
 double adl_world_sim_energy_j(struct adl_world_sim *world, uint32_t gpu);          /* by its counter, up to now */
 int64_t adl_world_sim_memory_mib(const struct adl_world_sim *world, uint32_t gpu); /* that jobs use on it */
 

@@ -293,6 +293,11 @@ struct adl_engine *adl_fork_engine(struct adl_fork *fork)
     return fork->engine;
 }
 
+int64_t adl_fork_end_us(const struct adl_fork *fork, uint32_t slot)
+{
+    return adl_world_sim_end_us(fork->world, slot);
+}
+
 /* ---- begin ---- */
 
 static int adopt_gpus(struct adl_fork *fork, const struct adl_state *state)

@@ -55,4 +55,7 @@ int adl_fork_wake(struct adl_fork *fork, int64_t time_us);
 int adl_fork_drain(struct adl_fork *fork, uint32_t gpu, int64_t time_us);
 double adl_fork_energy_j(struct adl_fork *fork); /* of all GPUs since it began */
 
+/* When the job in this slot ends in this future if it is not stopped before; INT64_MAX: it does not run. */
+int64_t adl_fork_end_us(const struct adl_fork *fork, uint32_t slot);
+
 #endif

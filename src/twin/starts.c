@@ -5,9 +5,11 @@
 
 #include <stdlib.h>
 
+#define HALT_EVERY 8 /* steps from one question to the next */
+
 struct target {
-    uint32_t slot;
     uint64_t id;
+    uint32_t taken;               /* in the future that is played: the slot in which it has started, or ADL_NONE */
     int64_t *starts_us, *ends_us; /* [future] */
 };
 
@@ -22,7 +24,10 @@ struct adl_starts {
     uint32_t *of_slot; /* [slot] target, or ADL_NONE */
     size_t slot_capacity;
     struct adl_alternatives alternatives;
-    uint32_t future; /* that is played */
+    const struct adl_engine *base;
+    const struct adl_recent *recent;
+    uint64_t seed;
+    uint32_t future; /* that is played, or comes next */
     uint32_t left;   /* targets whose time is still to come in it */
     int64_t made_us;
     uint64_t events;
@@ -45,7 +50,8 @@ static int on_command(void *self, const struct adl_command *command, const uint3
     struct target *target = command->kind == ADL_COMMAND_START ? find(starts, command->job, state) : NULL;
     if (target && target->starts_us[starts->future] == ADL_NEVER_US) {
         target->starts_us[starts->future] = state->now_us;
-        starts->left -= !starts->config.ends;
+        target->taken = command->job;
+        starts->left--;
     }
     return 0;
 }
@@ -54,10 +60,10 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
 {
     struct adl_starts *starts = self;
     struct target *target = event->kind == ADL_EVENT_FINISH ? find(starts, event->job, state) : NULL;
-    if (target && state->jobs[event->job].phase != ADL_PHASE_PENDING && /* an alternative that was not taken */
+    if (target && state->jobs[event->job].phase != ADL_PHASE_PENDING && /* else an alternative that was not taken */
         target->ends_us[starts->future] == ADL_NEVER_US) {
         target->ends_us[starts->future] = event->time_us;
-        starts->left -= starts->config.ends;
+        target->taken = ADL_NONE;
     }
     return 0;
 }
@@ -142,26 +148,54 @@ static void list_targets(struct adl_starts *starts, const struct adl_state *stat
             times_us[i] = ADL_NEVER_US;
         starts->of_slot[slot] = starts->target_count;
         starts->targets[starts->target_count++] =
-            (struct target){slot, state->jobs[slot].spec.id, times_us, times_us + futures};
+            (struct target){state->jobs[slot].spec.id, ADL_NONE, times_us, times_us + futures};
     }
 }
 
-static int play(struct adl_starts *starts, const struct adl_future *future, struct adl_error *err)
+/* Jobs that run when the last one has started: when they end. */
+static void set_ends(struct adl_starts *starts)
 {
-    int status = adl_fork_begin(starts->fork, future, err);
+    for (uint32_t t = 0; t < starts->target_count; t++) {
+        struct target *target = &starts->targets[t];
+        if (target->taken != ADL_NONE)
+            target->ends_us[starts->future] = adl_fork_end_us(starts->fork, target->taken);
+        target->taken = ADL_NONE;
+    }
+}
+
+static bool is_halted(const struct adl_starts *starts, uint64_t events, uint64_t steps)
+{
+    const struct adl_starts_config *config = &starts->config;
+    return (config->events_max > 0 && events >= config->events_max) ||
+           (config->halt && steps % HALT_EVERY == 0 && config->halt(config->context));
+}
+
+int adl_starts_play(struct adl_starts *starts, struct adl_error *err)
+{
+    const struct adl_future future = {.base = starts->base,
+                                      .recent = starts->recent,
+                                      .seed = starts->seed,
+                                      .number = starts->future,
+                                      .count = starts->config.futures,
+                                      .until_us = starts->made_us + (int64_t)(starts->config.horizon_s * 1e6)};
+    int status = adl_fork_begin(starts->fork, &future, err);
     struct adl_engine *engine = adl_fork_engine(starts->fork);
     const struct adl_state *state = adl_engine_state(engine);
     const struct adl_engine_counts *counts = adl_engine_counts(engine);
-    const uint64_t before = counts->events, most = starts->config.events_max;
-    starts->future = future->number;
+    const uint64_t before = counts->events;
+    uint64_t steps = 0;
     starts->left = starts->target_count;
-    for (int more = 1; status == 0 && more > 0 && starts->left > 0 && state->now_us < future->until_us &&
-                       (most == 0 || counts->events - before < most);) {
+    for (int more = 1; status == 0 && more > 0 && starts->left > 0 && state->now_us < future.until_us &&
+                       !is_halted(starts, counts->events - before, steps++);) {
         more = adl_engine_step(engine, err);
         status = more < 0 ? more : 0;
     }
+    if (status)
+        return status;
     starts->events += counts->events - before;
-    return status;
+    set_ends(starts);
+    starts->future++;
+    return 0;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -170,31 +204,44 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int adl_starts_refresh(struct adl_starts *starts, const struct adl_engine *base, const struct adl_recent *recent,
-                       uint64_t seed, uint32_t slot, struct adl_error *err)
+int adl_starts_begin(struct adl_starts *starts, const struct adl_engine *base, const struct adl_recent *recent,
+                     uint64_t seed, uint32_t slot, struct adl_error *err)
 {
     const struct adl_state *state = adl_engine_state(base);
-    const uint32_t futures = starts->config.futures;
     if (grow(starts, state))
         return adl_fail(err, ADL_ENOMEM, "out of memory for start times of %u waiting jobs", state->queue.count);
     list_targets(starts, state, slot);
+    starts->base = base;
+    starts->recent = recent;
+    starts->seed = seed;
+    starts->future = 0;
     starts->made_us = state->now_us;
     starts->events = 0;
-    int status = 0;
-    for (uint32_t i = 0; i < futures && status == 0 && starts->target_count > 0; i++) {
-        const struct adl_future future = {.base = base,
-                                          .recent = recent,
-                                          .seed = seed,
-                                          .number = i,
-                                          .count = futures,
-                                          .until_us = state->now_us + (int64_t)(starts->config.horizon_s * 1e6)};
-        status = play(starts, &future, err);
+    return 0;
+}
+
+void adl_starts_sort(struct adl_starts *starts)
+{
+    for (uint32_t t = 0; t < starts->target_count; t++) {
+        qsort(starts->targets[t].starts_us, starts->future, sizeof(int64_t), compare_times);
+        qsort(starts->targets[t].ends_us, starts->future, sizeof(int64_t), compare_times);
     }
-    for (uint32_t t = 0; t < starts->target_count && status == 0; t++) {
-        qsort(starts->targets[t].starts_us, futures, sizeof(int64_t), compare_times);
-        qsort(starts->targets[t].ends_us, futures, sizeof(int64_t), compare_times);
-    }
+}
+
+int adl_starts_refresh(struct adl_starts *starts, const struct adl_engine *base, const struct adl_recent *recent,
+                       uint64_t seed, uint32_t slot, struct adl_error *err)
+{
+    int status = adl_starts_begin(starts, base, recent, seed, slot, err);
+    while (status == 0 && starts->target_count > 0 && starts->future < starts->config.futures)
+        status = adl_starts_play(starts, err);
+    if (status == 0)
+        adl_starts_sort(starts);
     return status;
+}
+
+uint32_t adl_starts_futures(const struct adl_starts *starts)
+{
+    return starts->future;
 }
 
 static const struct target *target_of(const struct adl_starts *starts, uint32_t slot)

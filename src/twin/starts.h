@@ -12,9 +12,10 @@
 struct adl_starts_config {
     struct adl_fork_config fork; /* its observer is not used */
     uint32_t futures;
-    double horizon_s;    /* how far futures are played */
-    uint64_t events_max; /* of a future; 0 = no limit */
-    bool ends;           /* until the jobs have ended, not only started */
+    double horizon_s;            /* how far futures are played */
+    uint64_t events_max;         /* of a future; 0 = no limit */
+    bool (*halt)(void *context); /* asked now and then: true ends the future that is played; NULL = never */
+    void *context;
 };
 
 struct adl_starts;
@@ -27,11 +28,20 @@ void adl_starts_destroy(struct adl_starts *starts); /* accepts NULL */
 int adl_starts_refresh(struct adl_starts *starts, const struct adl_engine *base, const struct adl_recent *recent,
                        uint64_t seed, uint32_t slot, struct adl_error *err);
 
-/* Of a job that waited then: times, ascending, one for each future; NULL if it did not wait. */
+/* The same in parts: begin; play as often as there are futures, or less often; sort. The base and its past stay as they
+ * are meanwhile. */
+int adl_starts_begin(struct adl_starts *starts, const struct adl_engine *base, const struct adl_recent *recent,
+                     uint64_t seed, uint32_t slot, struct adl_error *err);
+int adl_starts_play(struct adl_starts *starts, struct adl_error *err);
+void adl_starts_sort(struct adl_starts *starts);
+
+/* Of a job that waited then: times, ascending, one for each future that was played; NULL if it did not wait. An end is
+ * that of a job which is not stopped after all have started. */
 const int64_t *adl_starts_of(const struct adl_starts *starts, uint32_t slot);
 const int64_t *adl_ends_of(const struct adl_starts *starts, uint32_t slot);
-int64_t adl_starts_made_us(const struct adl_starts *starts); /* when it was made */
-uint64_t adl_starts_events(const struct adl_starts *starts); /* that were played for it */
+uint32_t adl_starts_futures(const struct adl_starts *starts); /* that were played */
+int64_t adl_starts_made_us(const struct adl_starts *starts);  /* when it was made */
+uint64_t adl_starts_events(const struct adl_starts *starts);  /* that were played for it */
 
 /* How the past forecasts of one run turned out. */
 #define ADL_START_RANKS_MAX 1024

@@ -290,7 +290,8 @@ static void the_queue_gives_a_reason_for_every_job_that_waits(void **state)
     assert_has(p->out, "JOBID NAME");
     assert_has(p->out, "NODELIST(REASON)\n");
     assert_has(p->out, "    1 train");
-    assert_has(p->out, "R  1:02:03 v100:2        box\n");
+    assert_has(p->out, "R  1:02:03 11-");
+    assert_has(p->out, " v100:2        box\n");
     assert_has(p->out, " 10_7 train");
     assert_has(p->out, "evil?[2J?31m");
     for (char *line = strtok(p->out, "\n"); line; line = strtok(NULL, "\n"))

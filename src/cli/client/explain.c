@@ -3,6 +3,7 @@
 #include "cli/client/ask.h"
 #include "cli/client/job_number.h"
 #include "cli/client/jobs_table.h"
+#include "cli/client/start_time.h"
 #include "cli/display.h"
 #include "cli/quantity.h"
 
@@ -240,6 +241,10 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
     if (strcmp(state, "PD") == 0) {
         adl_text_put(text, "waits: ");
         adl_display_put(text, *reason ? reason : "no reason given", ADL_DISPLAY_ALL);
+        if (adl_member_number(job, "start_p50", 0) > 0) {
+            adl_text_put(text, "; its start is ");
+            adl_start_say(text, job);
+        }
     } else {
         adl_text_put(text, strcmp(state, "R") == 0 ? "runs on " : strcmp(state, "CA") == 0 ? "was " : "has ");
         if (strcmp(state, "R") == 0) {

@@ -1,5 +1,6 @@
 #include "cli/client/jobs_table.h"
 
+#include "cli/client/start_time.h"
 #include "cli/display.h"
 #include "cli/quantity.h"
 
@@ -39,7 +40,9 @@ void adl_job_say_end(struct adl_text *text, const struct cJSON *job)
     const char *basis = adl_member_text(job, "end_basis");
     char moment[ADL_DURATION_SIZE];
     adl_text_printf(text, "about %s", adl_moment_print(adl_member_number(job, "end_p50", 0), moment));
-    adl_text_printf(text, ", by %s in 9 of 10 cases", adl_moment_print(adl_member_number(job, "end_p90", 0), moment));
+    if (adl_member_number(job, "end_p90", 0) > 0)
+        adl_text_printf(text, ", by %s in 9 of 10 cases",
+                        adl_moment_print(adl_member_number(job, "end_p90", 0), moment));
     for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
         if (strcmp(basis, bases[i][0]) == 0)
             adl_text_put(text, bases[i][1]);
@@ -122,7 +125,7 @@ void adl_job_place(struct adl_text *text, const struct cJSON *job)
     }
 }
 
-enum { JOBID, NAME, USER, ST, TIME, GPUS, PLACE, COLUMN_COUNT };
+enum { JOBID, NAME, USER, ST, TIME, START, GPUS, PLACE, COLUMN_COUNT };
 
 static const struct adl_table_column columns[COLUMN_COUNT] = {
     [JOBID] = {.title = "JOBID", .right = 1},
@@ -130,6 +133,7 @@ static const struct adl_table_column columns[COLUMN_COUNT] = {
     [USER] = {.title = "USER", .most = 16, .least = 6},
     [ST] = {.title = "ST"},
     [TIME] = {.title = "TIME", .right = 1},
+    [START] = {.title = "START"},
     [GPUS] = {.title = "GPUS", .most = 30, .least = 6},
     [PLACE] = {.title = "NODELIST(REASON)", .least = 16},
 };
@@ -143,7 +147,7 @@ static size_t keep(struct adl_text *arena, size_t from)
 
 static void fill_row(struct adl_text *arena, const cJSON *job, size_t *cells)
 {
-    char label[ADL_JOB_LABEL_SIZE], time[ADL_DURATION_SIZE];
+    char label[ADL_JOB_LABEL_SIZE], time[ADL_DURATION_SIZE], start[ADL_START_SIZE];
     size_t at = arena->size;
     adl_text_put(arena, adl_job_label(job, label));
     cells[JOBID] = keep(arena, at);
@@ -159,6 +163,9 @@ static void fill_row(struct adl_text *arena, const cJSON *job, size_t *cells)
     at = arena->size;
     adl_text_put(arena, adl_duration_print(adl_member_number(job, "run_s", 0), time));
     cells[TIME] = keep(arena, at);
+    at = arena->size;
+    adl_text_put(arena, adl_start_short(job, start));
+    cells[START] = keep(arena, at);
     at = arena->size;
     adl_job_gpus(arena, job);
     cells[GPUS] = keep(arena, at);

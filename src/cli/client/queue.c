@@ -2,12 +2,14 @@
 #include "cli/cli.h"
 #include "cli/client/client.h"
 #include "cli/client/jobs_table.h"
+#include "cli/client/start_time.h"
 #include "cli/display.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { STATE_LIVE, STATE_ALL };
+enum { STATE_LIVE, STATE_ALL, STATE_PENDING = 3 };
 static const char *const states[] = {"live", "all", "ended", "PD", "R", "CD", "F", "CA", "TO", NULL};
 
 struct options {
@@ -16,6 +18,7 @@ struct options {
     bool me;
     int state;
     bool all;
+    bool start;
     bool no_header;
     bool json;
 };
@@ -26,6 +29,8 @@ static const struct adl_option table[] = {
     {"state", 't', ADL_OPTION_NAME, offsetof(struct options, state), 0, 0, states, "STATE",
      "pending, running, completed, failed, cancelled, timed out; live is the first two, ended the others"},
     ADL_ROW_FLAG(struct options, all, "all", 'a', "also jobs that have ended, newest first"),
+    ADL_ROW_FLAG(struct options, start, "start", 0,
+                 "pending jobs in order of their expected starts; START_P90: in 9 of 10 cases by then"),
     ADL_ROW_FLAG(struct options, no_header, "no-header", 0, "without the line of titles"),
     ADL_ROW_FLAG(struct options, json, "json", 0, "print JSON, as the service returns it"),
     ADL_CLIENT_ROWS(struct options),
@@ -36,7 +41,7 @@ static const struct adl_verb verb = {
     .summary = "Lists pending and running jobs; in brackets, why a job waits.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro queue\nadlro queue --me --all",
+    .example = "adlro queue\nadlro queue --me --all\nadlro queue --start",
 };
 
 static int add_user(struct adl_client *client, const struct options *o, struct adl_text *query, struct adl_error *err)
@@ -51,6 +56,21 @@ static int add_user(struct adl_client *client, const struct options *o, struct a
     }
     cJSON_Delete(me);
     return 0;
+}
+
+/* On standard error, so that the table can be read by programs. */
+static void say_basis(struct adl_client *client)
+{
+    struct adl_error err;
+    struct adl_text text = {0};
+    cJSON *cluster = NULL;
+    if (adl_client_get(client, "/v1/cluster", &cluster, &err))
+        return;
+    adl_starts_say_basis(&text, cluster);
+    if (text.data)
+        fprintf(stderr, "%s\n", text.data);
+    adl_text_clear(&text);
+    cJSON_Delete(cluster);
 }
 
 static int list(struct adl_client *client, const struct options *o, struct adl_text *text, struct adl_error *err)
@@ -68,9 +88,13 @@ static int list(struct adl_client *client, const struct options *o, struct adl_t
         return status;
     if (o->json)
         adl_display_json(text, answer);
+    else if (o->start)
+        adl_starts_table(text, cJSON_GetObjectItemCaseSensitive(answer, "jobs"), adl_display_columns());
     else
         adl_jobs_table(text, cJSON_GetObjectItemCaseSensitive(answer, "jobs"), adl_display_columns());
     cJSON_Delete(answer);
+    if (o->start && !o->json && !o->no_header)
+        say_basis(client);
     return 0;
 }
 
@@ -88,6 +112,8 @@ static int run(int argc, char **argv)
         status = adl_fail(&err, ADL_EINVAL, "--me and --user are two users; give one");
     else if (o.all && o.state != STATE_LIVE)
         status = adl_fail(&err, ADL_EINVAL, "--all and --state are two choices; give one");
+    else if (o.start && (o.all || (o.state != STATE_LIVE && o.state != STATE_PENDING)))
+        status = adl_fail(&err, ADL_EINVAL, "--start lists pending jobs; leave --all and --state out");
     else
         status = adl_client_create(&o.client, &client, &err);
     if (status == 0)

@@ -3,6 +3,7 @@
 #include "cli/client/gpus_table.h"
 #include "cli/client/job_number.h"
 #include "cli/client/jobs_table.h"
+#include "cli/client/start_time.h"
 #include "cli/display.h"
 #include "cli/quantity.h"
 
@@ -156,6 +157,16 @@ static void progress_line(struct adl_text *text, const cJSON *job)
     adl_text_char(text, '\n');
 }
 
+static void start_line(struct adl_text *text, const cJSON *job)
+{
+    char made[ADL_DURATION_SIZE];
+    if (adl_member_number(job, "start_p50", 0) <= 0)
+        return;
+    key(text, "Starts");
+    adl_start_say(text, job);
+    adl_text_printf(text, " (as of %s)\n", adl_moment_print(adl_member_number(job, "forecast_at", 0), made));
+}
+
 static void expected_line(struct adl_text *text, const cJSON *job)
 {
     if (adl_member_number(job, "end_p50", 0) <= 0)
@@ -215,6 +226,7 @@ static void show_job(struct adl_text *text, const cJSON *job)
     }
     moment_line(text, "Submitted", job, "submit_s");
     moment_line(text, "Eligible", job, "eligible_s");
+    start_line(text, job);
     moment_line(text, "Started", job, "start_s");
     moment_line(text, "Ended", job, "end_s");
     expected_line(text, job);

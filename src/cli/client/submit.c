@@ -3,6 +3,7 @@
 #include "cli/client/client.h"
 #include "cli/client/job_form.h"
 #include "cli/client/jobs_table.h"
+#include "cli/client/start_time.h"
 #include "cli/display.h"
 
 #include <cjson/cJSON.h>
@@ -11,12 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#define START_LOOKS   20 /* for a forecast, after a submission */
+#define START_LOOK_NS 150000000
 
 struct options {
     struct adl_client_options client;
     struct adl_job_form form;
     bool parsable;
     bool wait;
+    bool start;
     bool dry_run;
     bool json;
 };
@@ -60,6 +66,8 @@ static const struct adl_option table[] = {
     TEXT("export", 0, form.exported, "WHAT", "environment to pass on: ALL, NONE, A,B=x, ALL,B=x (ALL)"),
     TEXT("wrap", 0, form.wrap, "TEXT", "run this text with /bin/sh; nothing else is ever passed to a shell"),
     FLAG("wait", 'W', wait, "wait until it has ended; exit 1 unless it completed"),
+    FLAG("start", 0, start,
+         "say when it is expected to start, on standard error; without this option only to a terminal"),
     FLAG("parsable", 0, parsable, "print only the number"),
     FLAG("dry-run", 0, dry_run, "check the job and print what would happen to it"),
     FLAG("json", 0, json, "print the service's answer as JSON"),
@@ -168,6 +176,34 @@ static int wait_for_all(struct adl_client *client, const cJSON *answer)
     return code;
 }
 
+/* Its expected start, if the service has a forecast soon. */
+static void say_start(struct adl_client *client, uint64_t id)
+{
+    char path[64];
+    struct adl_text text = {0};
+    struct adl_error err;
+    bool known = false;
+    snprintf(path, sizeof path, "/v1/jobs/%llu", (unsigned long long)id);
+    for (int i = 0; i < START_LOOKS && !known; i++) {
+        cJSON *job = NULL;
+        if (adl_client_get(client, path, &job, &err))
+            return;
+        const bool queued = strcmp(adl_member_text(job, "stage"), "queued") == 0;
+        adl_start_say(&text, job);
+        known = !queued || text.size > 0;
+        if (!queued && strcmp(adl_member_text(job, "state"), "R") == 0)
+            adl_text_put(&text, "it has started");
+        cJSON_Delete(job);
+        if (!known)
+            nanosleep(&(struct timespec){.tv_nsec = START_LOOK_NS}, NULL);
+    }
+    if (!known)
+        adl_text_put(&text, "no forecast of its start yet: `adlro queue --start` has it in a few seconds");
+    if (text.data)
+        fprintf(stderr, "%s\n", text.data);
+    adl_text_clear(&text);
+}
+
 static int submit(const struct options *o, struct adl_client *client, const cJSON *body, struct adl_error *err)
 {
     cJSON *answer = NULL;
@@ -180,6 +216,8 @@ static int submit(const struct options *o, struct adl_client *client, const cJSO
     status = adl_output_write("-", &text, err);
     adl_text_clear(&text);
     int code = status ? adl_cli_fail(&verb, status, err) : ADL_EXIT_DONE;
+    if (code == ADL_EXIT_DONE && !o->dry_run && (o->start || (isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))))
+        say_start(client, (uint64_t)adl_member_number(answer, "id", 0));
     if (code == ADL_EXIT_DONE && o->wait && !o->dry_run)
         code = wait_for_all(client, answer);
     cJSON_Delete(answer);

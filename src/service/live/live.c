@@ -382,7 +382,8 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
                 .time_us = live->steady_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
             return 1;
         }
-        adl_snapshots_serve(live->shared->snapshots, live->shared->engine, live->shared->wall_ahead_us);
+        adl_snapshots_serve(live->shared->snapshots, live->shared->engine, live->steady_us,
+                            live->shared->wall_ahead_us);
         adl_live_keep_point(live);
         adl_live_belief_save(live, false);
         adl_live_health_check(live);

@@ -1,0 +1,33 @@
+/* forecast_outcome: how forecasts turn out: the first forecast of each waiting job is kept until the job starts. What
+ * was right so far calibrates the next ones (struct adl_start_ranks).
+ *
+ * The deciding thread reports starts through the observer; the thread that forecasts calls all else. */
+#ifndef ADLRO_SERVICE_FORECAST_OUTCOME_H
+#define ADLRO_SERVICE_FORECAST_OUTCOME_H
+
+#include "service/forecast.h"
+
+struct adl_outcome_counts {
+    uint64_t started, in_p50, in_p90;
+};
+
+struct adl_outcomes;
+
+int adl_outcomes_create(struct adl_outcomes **ret); /* 0 or ADL_ENOMEM */
+void adl_outcomes_destroy(struct adl_outcomes *outcomes);
+struct adl_observer adl_outcomes_observer(struct adl_outcomes *outcomes);
+
+/* Compares the starts that were reported since the last call with what was expected. */
+void adl_outcomes_judge(struct adl_outcomes *outcomes);
+double adl_outcomes_level(const struct adl_outcomes *outcomes, double q); /* the rank that stands for a probability */
+struct adl_outcome_counts adl_outcomes_counts(const struct adl_outcomes *outcomes);
+
+/* A round of forecasts: begin, expect for each waiting job, end. A job that has been expected before keeps its first
+ * forecast; one that no longer waits is forgotten. Jobs without a p90 are not followed, and some are not if memory is
+ * short. */
+void adl_outcomes_begin(struct adl_outcomes *outcomes, uint32_t jobs, uint32_t futures);
+void adl_outcomes_expect(struct adl_outcomes *outcomes, const struct adl_start_forecast *forecast,
+                         const int64_t *starts_us, uint32_t futures);
+void adl_outcomes_end(struct adl_outcomes *outcomes);
+
+#endif
