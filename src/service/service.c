@@ -4,6 +4,7 @@
 #include "executor/local/executor_local.h"
 #include "executor/sim/executor_sim.h"
 #include "experiment/run.h"
+#include "service/questions.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -363,6 +364,9 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
     if (status == 0)
         status = open_live(service, err);
     if (status == 0)
+        status = adl_questions_create(&service->shared, (int64_t)(service->config.time_limit_s * 1e6),
+                                      &service->shared.questions, err);
+    if (status == 0)
         status = open_http(service, err);
     if (status == 0)
         status = adl_forecasts_begin(service->shared.forecasts, err);
@@ -380,6 +384,7 @@ void adl_service_destroy(struct adl_service *service)
         return;
     adl_http_close(service->http);
     adl_forecasts_destroy(service->shared.forecasts);
+    adl_questions_destroy(service->shared.questions);
     adl_live_destroy(service->live);
     adl_request_queue_destroy(service->shared.request_queue);
     adl_engine_destroy(service->shared.engine);

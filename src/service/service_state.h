@@ -93,6 +93,8 @@ struct adl_decision {
 
 #define ADL_DECISIONS_MAX 256
 
+struct adl_questions;
+
 struct adl_service_state {
     pthread_mutex_t lock;
     pthread_mutex_t turn; /* ticket lock: waiters are served first come, first served */
@@ -120,6 +122,7 @@ struct adl_service_state {
     struct adl_request_queue *request_queue; /* used without the lock, like the following */
     struct adl_snapshots *snapshots;         /* copies of the engine for other threads */
     struct adl_forecasts *forecasts;         /* when jobs will start */
+    struct adl_questions *questions;         /* what-if questions of clients */
     struct adl_events *events;
     const char *state_directory; /* for threads that open their own store */
     bool private_jobs;           /* users see no jobs but their own; administrators see all */

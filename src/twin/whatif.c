@@ -344,6 +344,8 @@ static int find_end(struct game *game, struct adl_error *err)
     int64_t longest_us = LEAST_US;
     int status = 0;
     for (uint32_t i = 0; i < ADL_WHATIF_LEAST && i < game->config->futures && status == 0; i++) {
+        if (i > 0 && game->config->go_on && !game->config->go_on(game->config->self, 0))
+            break;
         status = play(&game->base, i, now_us + most_us, true, err);
         const int64_t played_us = (game->base.last_us - now_us) / 2 * 3;
         longest_us = played_us > longest_us ? played_us : longest_us;
@@ -473,7 +475,7 @@ static int play_all(struct game *game, const struct adl_answer *alternatives, ui
     int status = 0;
     uint32_t i = 0;
     for (; i < config->futures && status == 0; i++) {
-        if (i >= ADL_WHATIF_LEAST && config->go_on && !config->go_on(config->self))
+        if (config->go_on && !config->go_on(config->self, i))
             break;
         status = play(&game->base, i, game->until_us, false, err);
         if (status == 0 && game->again.fork)
@@ -483,7 +485,7 @@ static int play_all(struct game *game, const struct adl_answer *alternatives, ui
                 status = play(&game->sides[a], i, game->until_us, false, err);
     }
     *ret_played = i;
-    return status;
+    return status || i > 0 ? status : adl_fail(err, ADL_EREFUSED, "no future could be played in time");
 }
 
 static int check_job(const struct adl_whatif_config *config, struct adl_whatif *ret, struct adl_error *err)

@@ -11,7 +11,7 @@
 
 #define ADL_CHANGE_TEXT  128
 #define ADL_CHANGES_MAX  16
-#define ADL_WHATIF_LEAST 4 /* futures that are always played */
+#define ADL_WHATIF_LEAST 4 /* futures that an answer should rest on, and that say how far to play */
 
 /* What is different. All that is not set stays. */
 struct adl_change {
@@ -29,19 +29,20 @@ struct adl_change {
     uint32_t drain_node;
     int64_t drain_us;           /* when */
     char text[ADL_CHANGE_TEXT]; /* in words: "allowing a100" */
+    char type[ADL_NAME_SIZE];   /* of a choice that allows another type: its name */
 };
 
 struct adl_whatif_config {
     struct adl_fork_config fork; /* of the base engine; its observer is not used */
     const struct adl_recent *recent;
     uint64_t seed;
-    uint32_t futures;                  /* at most */
-    double horizon_s;                  /* how far futures are played at most */
-    uint64_t events_max;               /* of a future; 0 = no limit */
-    bool of_job;                       /* a job is meant ... */
-    uint64_t job;                      /* ... by its number */
-    const struct adl_job_spec *submit; /* or it is submitted now, with all alternatives; NULL = none */
-    bool (*go_on)(void *self);         /* asked before each future but the first ones; NULL = all are played */
+    uint32_t futures;                           /* at most */
+    double horizon_s;                           /* how far futures are played at most */
+    uint64_t events_max;                        /* of a future; 0 = no limit */
+    bool of_job;                                /* a job is meant ... */
+    uint64_t job;                               /* ... by its number */
+    const struct adl_job_spec *submit;          /* or it is submitted now, with all alternatives; NULL = none */
+    bool (*go_on)(void *self, uint32_t played); /* asked before each future; NULL = all are played */
     void *self;
 };
 
@@ -83,7 +84,8 @@ struct adl_whatif {
     uint32_t jobs;           /* in the means: those that are there, and those that arrive in the first future */
 };
 
-/* Plays all alternatives. Those that are not possible say why. ADL_EABSENT: there is no such job. */
+/* Plays all alternatives. Those that are not possible say why. ADL_EABSENT: there is no such job. ADL_EREFUSED: it may
+ * not go on, and nothing was played. */
 int adl_whatif_play(const struct adl_whatif_config *config, struct adl_answer *alternatives, uint32_t count,
                     struct adl_whatif *ret, struct adl_error *err);
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define J_PER_KWH 3.6e6
 
@@ -72,6 +73,7 @@ uint32_t adl_whatif_choices(const struct adl_whatif_config *config, double prior
         struct adl_answer *it = &ret[count++];
         *it = (struct adl_answer){.change = {.add_types = UINT32_C(1) << t}};
         snprintf(it->change.text, sizeof it->change.text, "allowing %s", cluster->types[t].name);
+        memcpy(it->change.type, cluster->types[t].name, sizeof it->change.type);
     }
     if (spec->gpus > 1) {
         struct adl_answer *it = &ret[count++];
@@ -152,19 +154,20 @@ void adl_answer_say(const struct adl_answer *alternative, const struct adl_whati
         adl_text_printf(ret, "not possible: %s", alternative->why_not);
         return;
     }
-    if (alternative->change.gpus > 0)
-        adl_text_put(ret, "(its run time then is a guess) ");
+    const bool limit = alternative->change.limit_us > 0;
+    if (alternative->change.gpus > 0 || limit)
+        adl_text_put(ret, limit ? "(if that is enough) " : "(its run time then is a guess) ");
     if (of_job && !whatif->runs && alternative->job.never == whatif->futures)
         adl_text_put(ret, "does not start within what was played");
     else if (of_job && !whatif->runs)
         say_time(ret, "starts", &alternative->start_s);
     if (of_job && whatif->runs)
         say_time(ret, "ends", &alternative->end_s);
-    else if (of_job && alternative->job.never < whatif->futures) {
+    else if (of_job && !limit && alternative->job.never < whatif->futures) {
         adl_text_put(ret, ", ");
         say_time(ret, "ends", &alternative->end_s);
     }
-    if (of_job)
+    if (of_job && !limit)
         say_energy(ret, alternative->job_energy_j.mean);
     if (of_job)
         adl_text_put(ret, "; ");
@@ -209,6 +212,23 @@ static void put_outlook(struct adl_json *json, const char *key, const struct adl
     adl_json_end(json);
 }
 
+/* What a user would change of the request, for programs. */
+static void put_request(struct adl_json *json, const struct adl_change *change)
+{
+    adl_json_key(json, "request");
+    adl_json_flat(json);
+    adl_json_object(json);
+    if (change->type[0])
+        adl_json_put_string(json, "add_type", change->type);
+    if (change->gpus > 0)
+        adl_json_put_uint(json, "gpus", change->gpus);
+    if (change->limit_us > 0)
+        adl_json_put_real(json, "time_limit_s", (double)change->limit_us * 1e-6);
+    if (change->has_priority)
+        adl_json_put_real(json, "priority", floor((double)change->priority * 1e6 + 0.5) / 1e6);
+    adl_json_end(json);
+}
+
 static void put_alternative(struct adl_json *json, const struct adl_answer *alternative,
                             const struct adl_whatif *whatif, bool of_job)
 {
@@ -217,6 +237,7 @@ static void put_alternative(struct adl_json *json, const struct adl_answer *alte
     adl_json_object(json);
     adl_json_put_string(json, "change", alternative->change.text);
     adl_json_put_string(json, "text", words.data ? words.data : "");
+    put_request(json, &alternative->change);
     adl_json_key(json, "possible");
     adl_json_bool(json, alternative->possible);
     adl_json_put_string(json, "why_not", alternative->possible ? NULL : alternative->why_not);

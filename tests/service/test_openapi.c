@@ -380,6 +380,9 @@ static void what_the_routes_answer_is_what_the_document_says(void **state)
         {"POST", "/v1/belief", "/v1/belief", "{\"belief\":\"41444c\"}", 200},
         {"POST", "/v1/belief", "/v1/belief", "{\"belief\":\"4\"}", 400},
         {"POST", "/v1/belief", "/v1/belief", "{\"belief\":\"4x\"}", 400},
+        {"POST", "/v1/whatif", "/v1/whatif", "{}", 400},
+        {"POST", "/v1/whatif", "/v1/whatif", "{\"job\":9999}", 404},
+        {"POST", "/v1/whatif", "/v1/whatif", "{\"policy\":\"sjf\"}", 503},
     };
     struct routes_fixture *f = routes_open(true);
     (void)state;

@@ -5,6 +5,7 @@
 #include "cli/client/jobs_table.h"
 #include "cli/client/start_time.h"
 #include "cli/display.h"
+#include "cli/whatif/advice.h"
 
 #include <cjson/cJSON.h>
 #include <limits.h>
@@ -25,6 +26,7 @@ struct options {
     bool start;
     bool dry_run;
     bool json;
+    bool advise, yes;
 };
 
 #define TEXT(name, letter, member, value, help) ADL_ROW_TEXT(struct options, member, name, letter, value, help)
@@ -70,6 +72,9 @@ static const struct adl_option table[] = {
          "say when it is expected to start, on standard error; without this option only to a terminal"),
     FLAG("parsable", 0, parsable, "print only the number"),
     FLAG("dry-run", 0, dry_run, "check the job and print what would happen to it"),
+    FLAG("advise", 0, advise, "print when it would start with other types, GPUs or limits, and ask"),
+    FLAG("yes", 'y', yes,
+         "with --advise: do not ask; take the cheapest change if it is another GPU type, else submit it as it is"),
     FLAG("json", 0, json, "print the service's answer as JSON"),
     ADL_CLIENT_ROWS(struct options),
 };
@@ -241,7 +246,10 @@ static int run(int argc, char **argv)
     if (status == 0)
         status = adl_job_form_build(&o.form, operands.items, operands.count, dashed, client, &body, &warnings, &err);
     print_warnings(warnings.data);
-    code = status ? adl_cli_fail(&verb, status, &err) : submit(&o, client, body, &err);
+    if (status == 0 && o.advise)
+        status = adl_advice_take(client, body, o.yes, &err);
+    const bool wanted = !o.advise || status > 0;
+    code = status < 0 ? adl_cli_fail(&verb, status, &err) : wanted ? submit(&o, client, body, &err) : ADL_EXIT_FAILED;
     adl_text_clear(&warnings);
     cJSON_Delete(body);
     adl_client_destroy(client);

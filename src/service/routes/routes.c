@@ -51,6 +51,7 @@ static const struct adl_route table[] = {
     GET("/v1/decisions", adl_route_decisions, ADL_NEED_USER),
     GET("/v1/policies", adl_route_policies, ADL_NEED_USER),
     POST("/v1/reload", adl_route_reload, ADL_NEED_ADMIN, 0),
+    POST("/v1/whatif", adl_route_whatif, ADL_NEED_USER, SUBMISSION_SIZE_MAX),
     GET("/v1/belief", adl_route_belief, ADL_NEED_ADMIN),
     POST("/v1/belief", adl_route_set_belief, ADL_NEED_ADMIN, SUBMISSION_SIZE_MAX),
 };

@@ -17,6 +17,7 @@ adl_handler adl_route_cluster, adl_route_drain_gpu, adl_route_resume_gpu, adl_ro
 adl_handler adl_route_events, adl_route_whoami, adl_route_openapi, adl_route_metrics, adl_route_health, adl_route_page,
     adl_route_asset;                                /* routes_views.c */
 adl_handler adl_route_belief, adl_route_set_belief; /* routes_belief.c */
+adl_handler adl_route_whatif;                       /* routes_whatif.c */
 adl_handler adl_route_progress;                     /* routes_progress.c */
 
 /* ---- those that return false have answered the request ---- */
