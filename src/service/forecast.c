@@ -47,6 +47,7 @@ struct adl_forecasts {
     struct adl_outcomes *outcomes;
     uint64_t stamp, submitted; /* what had happened when the last round began */
     int64_t began_ns;          /* the last round */
+    int64_t stale_us;          /* when its forecasts are stale though nothing happened, in the engine's time */
     int64_t due_ns, quick_ns;  /* the next whole and the next quick one, at the earliest */
     double future_s;           /* CPU time of one future in the last round */
     double halt_s;             /* CPU time of the thread at which the present future ends */
@@ -170,17 +171,25 @@ static double cpu_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* What has happened to jobs so far, as one number; of that, submissions; and how many are queued. */
-static uint64_t look(struct adl_service_state *shared, uint64_t *ret_submitted, uint32_t *ret_queued)
+/* What the thread looks at to see whether a round is due. */
+struct look {
+    uint64_t stamp;     /* what has happened so far, as one number */
+    uint64_t submitted; /* of that, submissions */
+    uint32_t queued;
+    int64_t now_us; /* of the engine */
+};
+
+static struct look look(struct adl_service_state *shared)
 {
     adl_service_state_lock(shared);
     const struct adl_service_state_counts *c = &shared->counts;
-    const uint64_t stamp = c->submitted + c->started + c->completed + c->failed + c->cancelled + c->timed_out +
-                           c->requeued + shared->job_table.by_stage[ADL_STAGE_QUEUED];
-    *ret_submitted = c->submitted;
-    *ret_queued = shared->job_table.by_stage[ADL_STAGE_QUEUED];
+    struct look it = {.submitted = c->submitted,
+                      .queued = shared->job_table.by_stage[ADL_STAGE_QUEUED],
+                      .now_us = shared->now_us(shared) - shared->wall_ahead_us};
+    it.stamp = c->submitted + c->started + c->completed + c->failed + c->cancelled + c->timed_out + c->requeued +
+               it.queued + (uintptr_t)shared->engine;
     adl_service_state_unlock(shared);
-    return stamp;
+    return it;
 }
 
 /* Exchanges the rows for the next ones, and says that there are others. round NULL: nobody waits. */
@@ -217,21 +226,20 @@ enum due { DUE_NOTHING, DUE_QUICK, DUE_WHOLE };
 
 static enum due is_due(struct adl_forecasts *forecasts, const struct adl_forecast_config *config)
 {
-    uint64_t submitted;
-    uint32_t queued;
     const int64_t now_ns = adl_clock_ns();
-    const uint64_t stamp = look(forecasts->shared, &submitted, &queued);
-    const bool off = queued == 0 || config->futures == 0;
+    const struct look it = look(forecasts->shared);
+    const bool off = it.queued == 0 || config->futures == 0;
     if (off && forecasts->counts.jobs > 0) {
         forecasts->next_count = 0;
         publish(forecasts, NULL);
     }
-    const bool changed = stamp != forecasts->stamp || now_ns >= forecasts->began_ns + AGE_NS;
-    const bool quick = submitted != forecasts->submitted && now_ns >= forecasts->quick_ns;
+    const bool changed =
+        it.stamp != forecasts->stamp || now_ns >= forecasts->began_ns + AGE_NS || it.now_us >= forecasts->stale_us;
+    const bool quick = it.submitted != forecasts->submitted && now_ns >= forecasts->quick_ns;
     if (off || !changed || (now_ns < forecasts->due_ns && !quick))
         return DUE_NOTHING;
-    forecasts->stamp = stamp;
-    forecasts->submitted = submitted;
+    forecasts->stamp = it.stamp;
+    forecasts->submitted = it.submitted;
     forecasts->began_ns = now_ns;
     return now_ns < forecasts->due_ns ? DUE_QUICK : DUE_WHOLE;
 }
@@ -296,6 +304,16 @@ static void drop_repeated(struct adl_forecasts *forecasts)
     forecasts->next_count = kept;
 }
 
+/* Half of the way to the first start that is expected. */
+static void set_stale(struct adl_forecasts *forecasts, int64_t now_us)
+{
+    int64_t first_us = ADL_NEVER_US;
+    for (uint32_t i = 0; i < forecasts->next_count; i++)
+        if (forecasts->next_rows[i].start_p50_us < first_us)
+            first_us = forecasts->next_rows[i].start_p50_us;
+    forecasts->stale_us = first_us == ADL_NEVER_US ? first_us : now_us + (first_us - now_us) / 2;
+}
+
 static int list_rows(struct adl_forecasts *forecasts, const struct round *round, bool last)
 {
     const struct adl_state *state = round->state;
@@ -309,6 +327,7 @@ static int list_rows(struct adl_forecasts *forecasts, const struct round *round,
         if (state->jobs[slot].phase == ADL_PHASE_PENDING && forecasts->next_count < forecasts->next_capacity)
             add_row(forecasts, round, slot, last);
     drop_repeated(forecasts);
+    set_stale(forecasts, state->now_us);
     return 0;
 }
 

@@ -1,5 +1,5 @@
-/* When waiting jobs will start, as the service says: on a twin with a backlog, which all tests use one after the other.
- */
+/* When waiting jobs will start, as the service says: on a twin with a long queue, which all tests use one after the
+ * other. */
 #include "service_check.h"
 
 #include <signal.h>
@@ -11,31 +11,38 @@
 
 static int64_t begin_us; /* when the service was started */
 
-static void write_config(const char *policy, const char *forecast)
+static void write_config(const char *policy, const char *learned, const char *forecast)
 {
     char text[300];
-    snprintf(text, sizeof text, "engine: sim\nscenario: twin.yaml\nspeed: 600\npolicy: {name: %s}\nforecast: {%s}\n",
-             policy, forecast);
+    snprintf(text, sizeof text,
+             "engine: sim\nscenario: twin.yaml\nspeed: 600\npolicy: {name: %s}\nlearned: %s\nforecast: {%s}\n", policy,
+             learned, forecast);
     assert_true(service_write("c.yaml", text));
 }
 
-/* Two GPUs and jobs that wait for them. */
-static void start_twin(int jobs, const char *policy, const char *forecast)
+static void reload(const char *policy, const char *forecast)
 {
-    char text[1000];
+    write_config(policy, "true", forecast);
+    expect(200, NULL, "POST /v1/reload");
+}
+
+/* Two GPUs, a few jobs that end soon, and many that take long. */
+static void start_twin(void)
+{
     assert_true(service_make(""));
-    write_config(policy, forecast);
-    snprintf(text, sizeof text,
-             "name: twin\ndescription: two GPUs\ncatalogue: " ADL_SOURCE_DIR "/scenarios/catalogue.yaml\n"
-             "cluster:\n  network_gbs: 10\n  nodes:\n"
-             "    - {name: n, cpu_cores: 64, memory_mib: 500000, link_gbs: 32, gpus: [{type: v100, count: 2}]}\n"
-             "workload:\n  jobs: %d\n  arrivals: {process: backlog}\n  mix:\n"
-             "    - {class: resnet50-b64, duration_s: {median: 60}, reference: v100, gpus: [{count: 1}]}\n",
-             jobs);
-    assert_true(service_write("twin.yaml", text));
+    write_config("fcfs", "false", OPTIONS);
+    assert_true(service_write(
+        "twin.yaml",
+        "name: twin\ndescription: two GPUs\ncatalogue: " ADL_SOURCE_DIR "/scenarios/catalogue.yaml\n"
+        "cluster:\n  network_gbs: 10\n  nodes:\n"
+        "    - {name: n, cpu_cores: 64, memory_mib: 500000, link_gbs: 32, gpus: [{type: v100, count: 2}]}\n"
+        "workload:\n  jobs: 24\n  arrivals: {process: backlog}\n  mix:\n"
+        "    - {class: resnet50-b64, duration_s: {median: 60}, reference: v100, gpus: [{count: 1}]}\n"));
     client_clear(&http);
     http = client_make(service.socket);
     start_again();
+    wait_known(24);
+    submit("long", "0", 0, ",\"time_limit_s\":72000,\"array\":\"0-59\"");
 }
 
 /* Of the last answer; -1 if it is null or absent. */
@@ -94,19 +101,22 @@ static const cJSON *first_of(const cJSON *json, const char *basis)
     return NULL;
 }
 
-static void forecasts_rest_on_time_limits_until_enough_jobs_have_ended(void **state)
+static void forecasts_rest_on_time_limits_until_run_times_are_learned(void **state)
 {
     (void)state;
     begin_us = service_now_us();
-    start_twin(1200, "fcfs", OPTIONS);
+    start_twin();
     cJSON *json = wait_forecasts(10, "time_limit", 0);
     const cJSON *job = first_of(json, "time_limit");
     assert_true(number_in(job, "start_p50") == number_in(job, "start_p90"));
     assert_true(number_in(job, "end_p50") > number_in(job, "start_p50"));
     cJSON_Delete(json);
+    for (uint64_t id = 1; id <= 24; id++)
+        wait_for(id, "stage", "ended");
+    reload("fcfs", OPTIONS);
     json = wait_forecasts(10, "futures", 0);
     cJSON_Delete(json);
-    assert_true(cluster_number("ended_jobs") >= 20);
+    assert_true(cluster_number("ended_jobs") >= cluster_number("ended_jobs_needed"));
 }
 
 static void a_forecast_is_ordered_and_dated_and_follows_events(void **state)
@@ -160,14 +170,12 @@ static void a_reload_changes_the_policy_under_forecasts_or_switches_them_off(voi
     double made_s = number_in(first_of(json, "futures"), "forecast_at");
     cJSON_Delete(json);
     for (int i = 0; i < 2; i++) {
-        write_config(i % 2 ? "easy" : "sjf", OPTIONS);
-        expect(200, NULL, "POST /v1/reload");
+        reload(i % 2 ? "easy" : "sjf", OPTIONS);
         json = wait_forecasts(10, "futures", made_s);
         made_s = number_in(first_of(json, "futures"), "forecast_at");
         cJSON_Delete(json);
     }
-    write_config("fcfs", "futures: 0");
-    expect(200, NULL, "POST /v1/reload");
+    reload("fcfs", "futures: 0");
     for (const int64_t until_us = service_now_us() + PATIENCE_US;; nap_ms(20)) {
         expect(200, NULL, "GET /v1/jobs?state=PD&limit=1000");
         json = client_json(&http);
@@ -183,8 +191,7 @@ static void a_reload_changes_the_policy_under_forecasts_or_switches_them_off(voi
 static void the_service_ends_while_futures_are_played(void **state)
 {
     (void)state;
-    write_config("fcfs", "interval_s: 0.1, cpu_share: 1, futures: 256");
-    expect(200, NULL, "POST /v1/reload");
+    reload("fcfs", "interval_s: 0.1, cpu_share: 1, futures: 256");
     cJSON_Delete(wait_forecasts(1, "futures", 0));
     assert_int_equal(service_signal(SIGTERM), 0);
 }
@@ -217,7 +224,7 @@ static void the_queue_lists_expected_starts_as_squeue_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forecasts_rest_on_time_limits_until_enough_jobs_have_ended),
+        cmocka_unit_test(forecasts_rest_on_time_limits_until_run_times_are_learned),
         cmocka_unit_test(a_forecast_is_ordered_and_dated_and_follows_events),
         cmocka_unit_test(copies_for_forecasts_take_a_fiftieth_of_the_time),
         cmocka_unit_test(the_queue_lists_expected_starts_as_squeue_does),
