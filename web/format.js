@@ -61,6 +61,14 @@ export function moment(seconds, now) {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(seconds)}`;
 }
 
+// Of a time to come: without seconds, and with its day if that is not near.
+export function soon(seconds, now) {
+  if (!known(seconds)) return DASH;
+  if (seconds < 1e8 || seconds - now < 43200) return clock(seconds, false);
+  const date = new Date(seconds * 1000);
+  return `${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(seconds, false)}`;
+}
+
 export const STATES = {PD: 'pending', R: 'running', CD: 'completed', F: 'failed', CA: 'cancelled', TO: 'timed out'};
 
 // "2 × v100, a100" of an allocation.

@@ -59,6 +59,13 @@ function result(j) {
 
 const AFTER = {afterok: ' if it completes', afternotok: ' if it does not complete', after: ' once it has started'};
 
+// "14:20, by 16:05 in 9 of 10 cases"
+export function expected(p50, p90, basis) {
+  if (typeof p50 !== 'number') return null;
+  if (basis === 'time_limit') return `${f.soon(p50, now())}, by time limits`;
+  return typeof p90 === 'number' ? `${f.soon(p50, now())}, by ${f.soon(p90, now())} in 9 of 10 cases` : f.soon(p50, now());
+}
+
 function facts(j) {
   const nodes = [...new Set((j.allocation || []).map((gpu) => gpu.node))];
   const places = nodes.map((node) => `${node}: ${f.allocation(j.allocation.filter((gpu) => gpu.node === node))}`).join('; ');
@@ -67,6 +74,8 @@ function facts(j) {
   return [
     ['User', j.user], ['Requested', f.request(j)], [j.state === 'R' ? 'Runs on' : 'Ran on', places || null],
     ['Submitted', at(j.submit_s)], ['Started', at(j.start_s)], ['Ended', at(j.end_s)],
+    ['Starts', expected(j.start_p50, j.start_p90, j.start_basis)], ['Ends', expected(j.end_p50, j.end_p90, j.end_basis)],
+    ['As of', at(j.forecast_at)],
     ['Ran', j.start_s ? f.duration(run) : null], ['Time limit', f.span(j.time_limit_s)],
     ['Result', result(j)], ['Energy', j.energy_j > 0 ? f.energy(j.energy_j) : null],
     ['Priority', String(Math.round(j.priority * 1000) / 1000)], ['Kind', j.class ? `${j.kind}, ${j.class}` : j.kind],
@@ -181,6 +190,9 @@ function renderActions() {
 export function startJob() {
   on('job', (data) => {
     if (data && data.id === open) reload();
+  });
+  on('forecast', () => {
+    if (job && job.state === 'PD') reload();
   });
   on('connection', (state) => {
     if (state === 'live') reload();

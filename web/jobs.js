@@ -3,7 +3,7 @@ import {$, el, icon, text, attr, variable, show, reconcile, toast} from './dom.j
 import * as f from './format.js';
 import {model, on, loads, touch, now} from './model.js';
 import {get} from './api.js';
-import {openJob} from './job.js';
+import {openJob, expected} from './job.js';
 import {setSign, allTypes} from './gpus.js';
 
 const PAGE = 10;
@@ -36,6 +36,7 @@ class Table {
       return;
     }
     this.jobs = answer.jobs;
+    if (this.name === 'queue') reach = Math.max(0, ...this.jobs.map((job) => (job.start_p90 ?? 0) - now()));
     this.next = answer.next;
     this.total = user ? null : this.words.total(answer.counts || {});
     this.render();
@@ -114,6 +115,30 @@ const userColumn = plain('user', (job) => job.user);
 
 const elapsed = (job) => (typeof job.start_s === 'number' ? Math.max(0, now() - job.start_s) : null);
 
+// The band reaches from the median to the time by which nine of ten such jobs start; all rows of the page have one scale, from now on.
+let reach = 0; // its length in seconds
+const startColumn = {
+  name: 'start',
+  ticks: true,
+  create(cell) {
+    cell.append(el('span'), el('span', {class: 'unseen'}), el('span', {class: 'band', 'aria-hidden': 'true'}, el('i')));
+    return cell;
+  },
+  update(cell, job) {
+    const [at, more, band] = cell.children;
+    const words = expected(job.start_p50, job.start_p90, job.start_basis);
+    const place = (time) => Math.min(1, Math.max(0, (time - now()) / Math.max(1, reach)));
+    text(at, f.soon(job.start_p50, now()));
+    text(more, words ? words.slice(words.indexOf(',')) : '');
+    attr(cell, 'title', words ? `Expected ${words}; as of ${f.clock(job.forecast_at)}` : null);
+    show(band, words);
+    if (!words) return;
+    const from = place(job.start_p50);
+    variable(band.firstChild, '--from', from.toFixed(3));
+    variable(band.firstChild, '--wide', Math.max(0, place(job.start_p90 ?? job.start_p50) - from).toFixed(3));
+  },
+};
+
 const limitColumn = {
   name: 'limit',
   ticks: true,
@@ -150,7 +175,7 @@ const where = (job) => {
 export function startJobs() {
   const tables = [
     new Table('queue', 'PD',
-      [nameColumn, userColumn, plain('wants', (job) => f.request(job, allTypes())), plain('time', (job) => f.duration(now() - job.submit_s), {ticks: true}), plain('why', (job) => job.reason)],
+      [nameColumn, userColumn, plain('wants', (job) => f.request(job, allTypes())), plain('time', (job) => f.duration(now() - job.submit_s), {ticks: true}), startColumn, plain('why', (job) => job.reason)],
       {none: 'Nothing waits.', total: (counts) => counts.pending ?? null}),
     new Table('running', 'R',
       [nameColumn, userColumn, plain('on', where), plain('time', (job) => f.duration(elapsed(job)), {ticks: true}), limitColumn],
@@ -186,5 +211,10 @@ export function startJobs() {
   setInterval(() => {
     if (!document.hidden) for (const table of tables) table.tick();
   }, 1000);
+  on('cluster', (cluster) => {
+    const limits = cluster.forecast && cluster.forecast.basis === 'time_limit' && cluster.counts.pending > 0;
+    text($('#queue-note'), limits ? `Expected starts rest on time limits: ${f.plural(cluster.forecast.ended_jobs, 'job')} ${cluster.forecast.ended_jobs === 1 ? 'has' : 'have'} ended so far.` : '');
+    show($('#queue-note'), limits);
+  });
   on('me', () => { for (const table of tables) if (table.jobs.length) table.render(); });
 }

@@ -113,6 +113,10 @@ const handlers = {
     touch('cluster', 'health');
     if (data && data.text) say(data.text);
   },
+  forecast() {
+    touch('queue');
+    emit('forecast');
+  },
   service(data) {
     touch('cluster', 'health');
     if (data && data.text) say(data.text);

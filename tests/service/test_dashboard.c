@@ -235,7 +235,7 @@ static void a_form_with_a_mistake_says_what_is_wrong(void **state)
     close_dialog();
 }
 
-static void a_job_that_waits_says_why(void **state)
+static void a_job_that_waits_says_why_and_until_when(void **state)
 {
     (void)state;
     submit("sleep 100", "e2e-long", "v100:2");
@@ -243,7 +243,12 @@ static void a_job_that_waits_says_why(void **state)
     submit("true '<img src=x onerror=alert(1)>'", "e2e-waits", "v100:2");
     await("[...document.querySelectorAll('#queue tbody tr')].some(row => row.innerText.includes('e2e-waits') && "
           "row.querySelector('.c-why').textContent.length > 5)");
+    await("[...document.querySelectorAll('#queue tbody tr')].some(row => row.innerText.includes('e2e-waits') && "
+          "/\\d\\d:\\d\\d/.test(row.querySelector('.c-start').innerText) && row.querySelector('.band').offsetWidth > "
+          "20)");
+    await("document.querySelector('#queue-note').textContent.includes('rest on time limits')");
     open_job("queue", "e2e-waits");
+    await("document.querySelector('#job-facts').innerText.includes('by time limits')");
     await("document.querySelector('#job-command').textContent.includes('<img src=x')");
     assert_true(is("!document.querySelector('#job-dialog img')"));
     webdriver_click(&lab.browser, "[data-action=hold]");
@@ -407,7 +412,7 @@ int main(void)
         cmocka_unit_test(the_page_asks_for_a_token_and_then_is_live),
         cmocka_unit_test(a_job_of_the_form_runs_and_completes),
         cmocka_unit_test(a_form_with_a_mistake_says_what_is_wrong),
-        cmocka_unit_test(a_job_that_waits_says_why),
+        cmocka_unit_test(a_job_that_waits_says_why_and_until_when),
         cmocka_unit_test(a_running_job_is_cancelled_by_two_clicks),
         cmocka_unit_test(members_of_an_array_go_by_it_and_their_index),
         cmocka_unit_test(the_page_comes_back_after_the_service_was_killed),
