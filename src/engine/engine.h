@@ -81,9 +81,10 @@ int adl_engine_reserve(struct adl_engine *engine, size_t jobs); /* 0 or ADL_ENOM
 int adl_engine_copy(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err);
 const struct adl_engine_config *adl_engine_config(const struct adl_engine *engine); /* as it was created */
 
-/* A new engine takes over the state of another, which stays as it is: its policy may be another one, and its cluster
- * may have further nodes of the same types behind the other's. It knows all that the other knows of jobs, and as much
- * of drift as it then believes: create it with ignore_drift. It has decided nothing yet. */
+/* Takes over the state of another engine, which stays as it is: its policy may be another one, and its cluster may have
+ * further nodes of the same types behind the other's. It knows all that the other knows of jobs, and of drift, too, if
+ * the cluster is the same; else as much as the other believes: create it with ignore_drift then. It has decided nothing
+ * yet. If it was used before, it has forgotten all but what its policy has learned. */
 int adl_engine_adopt(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err);
 
 /* Changes of a copy before it is played. Tell: an event that no world reports. Change: a waiting job asks for something

@@ -1,6 +1,8 @@
 /* engine_adopt: an engine takes over the state of one with another policy or fewer nodes, and a waiting job changes. */
 #include "engine/engine_internal.h"
 
+#include "base/hash.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,10 @@ static int take_waiting(struct adl_engine *to, const struct adl_state *from, uin
         return ADL_ENOMEM;
     adl_state_set_spanning(to->state, slot, &from->spanning_us[row]);
     take_past(&to->state->jobs[slot], job);
-    return adl_engine_enqueue(to, slot);
+    to->state->jobs[slot].attempts = 0; /* the policy sees it for the first time */
+    const int status = adl_engine_enqueue(to, slot);
+    to->state->jobs[slot].attempts = job->attempts;
+    return status;
 }
 
 static void take_running(struct adl_engine *to, const struct adl_state *from, uint32_t slot, uint32_t *gpus)
@@ -105,18 +110,43 @@ static int take_jobs(struct adl_engine *to, const struct adl_state *from, struct
     return 0;
 }
 
+/* All but what the policy has learned is forgotten. */
+static int begin_again(struct adl_engine *engine, struct adl_error *err)
+{
+    void *policy;
+    const struct adl_policy_ops *ops = engine->config.policy;
+    const int status = adl_policy_create(ops, &engine->config.policy_config, engine->config.cluster,
+                                         engine->config.seed, &policy, err);
+    if (status)
+        return status;
+    if (ops->inherit)
+        ops->inherit(policy, engine->policy);
+    ops->destroy(engine->policy);
+    engine->policy = policy;
+    adl_state_reset(engine->state);
+    engine->counts = (struct adl_engine_counts){.plan_hash = adl_hash_start(), .decision_ns = engine->decision_ns};
+    engine->preempted_us = 0;
+    engine->preempted_count = engine->wake_count = 0;
+    engine->observer_failed = false;
+    return 0;
+}
+
 int adl_engine_adopt(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err)
 {
     const struct adl_state *state = from->state;
-    assert(to->config.ignore_drift && to->config.learned == from->config.learned &&
-           to->config.cluster->type_count == state->cluster->type_count &&
+    assert(to->config.learned == from->config.learned && to->config.cluster->type_count == state->cluster->type_count &&
            to->config.cluster->gpu_count >= state->cluster->gpu_count);
+    assert(to->config.ignore_drift || (from->correction.drift && to->config.cluster == from->config.cluster));
+    if (begin_again(to, err))
+        return ADL_EINVAL;
     struct taken *taken = malloc((state->job_capacity + 1) * sizeof *taken);
     uint32_t *gpus = malloc(((size_t)state->cluster->gpu_count + 1) * sizeof *gpus);
     int status = taken && gpus ? 0 : ADL_ENOMEM;
     if (status == 0)
         status = adl_belief_copy(to->belief, from->belief);
     if (status == 0) {
+        if (to->correction.drift)
+            adl_drift_copy(to->correction.drift, from->correction.drift);
         to->state->now_us = state->now_us;
         take_speeds(to->state, state);
         status = take_jobs(to, state, taken, gpus);

@@ -31,6 +31,15 @@ int adl_world_sim_adopt_gpu(struct adl_world_sim *world, uint32_t gpu, double sp
     return adl_sim_schedule(world, up_us, SIM_EVENT_GPU_UP, gpu, 0);
 }
 
+int adl_world_sim_adopt_fault(struct adl_world_sim *world, uint32_t gpu, int64_t from_us, int64_t to_us)
+{
+    if (world->gpus[gpu].down && from_us <= world->now_us)
+        world->repairs++;
+    else if (adl_sim_schedule(world, from_us, SIM_EVENT_GPU_FAIL, gpu, 0))
+        return ADL_ENOMEM;
+    return adl_sim_schedule(world, to_us, SIM_EVENT_GPU_UP, gpu, 0);
+}
+
 int adl_world_sim_adopt_wake(struct adl_world_sim *world, int64_t time_us)
 {
     world->wakes++;

@@ -61,6 +61,8 @@ int adl_world_sim_begin_at(struct adl_world_sim *world, int64_t now_us, uint64_t
 int adl_world_sim_adopt_gpu(struct adl_world_sim *world, uint32_t gpu, double speed, bool down);
 int adl_world_sim_adopt_wake(struct adl_world_sim *world, int64_t time_us);                /* that a policy asked for */
 int adl_world_sim_adopt_drain(struct adl_world_sim *world, uint32_t gpu, int64_t time_us); /* for good, from then on */
+/* The GPU will be down from then, or is already, until then; for scenarios whose own faults are none. */
+int adl_world_sim_adopt_fault(struct adl_world_sim *world, uint32_t gpu, int64_t from_us, int64_t to_us);
 int adl_world_sim_adopt(struct adl_world_sim *world, uint32_t slot, const struct adl_adopted_job *from);
 
 /* live.c: the same world driven from outside: the caller sets the time and adds and removes jobs; it never ends.

@@ -128,11 +128,36 @@ static bool is_lost(const struct adl_fork *fork, const struct adl_recent_job *pa
             state->jobs[past->slot].spec.id != past->spec.id);
 }
 
+/* What is known of a job of a window. */
+static void set_known(const struct adl_fork *fork, const struct adl_window_job *job, struct adl_true_job *ret)
+{
+    const uint32_t types = fork->scenario.cluster.type_count;
+    *ret = true_job(&job->past.spec);
+    ret->submit_us = job->past.submit_us;
+    for (uint32_t t = 0; t < types; t++) {
+        const double here = (double)job->past.here[t], across = (double)job->past.across[t];
+        ret->runtime_us[t] = here > 0 ? time_of(job->past.work_us * here) : 0;
+        ret->spanning_us[t] = across > 0 ? time_of(job->past.work_us * across) : 0;
+    }
+}
+
+static int next_known(struct adl_fork *fork, struct adl_true_job *ret)
+{
+    const struct adl_window *window = fork->future.window;
+    const uint32_t index = adl_window_first(window) + (uint32_t)fork->arrivals.issued++;
+    if (index >= adl_window_count(window))
+        return 0;
+    set_known(fork, adl_window_job(window, index), ret);
+    return 1;
+}
+
 static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
 {
     (void)err;
     struct adl_fork *fork = self;
     struct arrivals *arrivals = &fork->arrivals;
+    if (fork->future.window)
+        return next_known(fork, ret);
     if (!fork->future.recent || fork->config.draw == ADL_FORK_LIMITS)
         return 0;
     const int64_t now_us = adl_engine_state(fork->future.base)->now_us;
@@ -264,6 +289,8 @@ int adl_fork_create(const struct adl_fork_config *config, struct adl_fork **ret,
         struct adl_engine_config engine = *from;
         engine.world_ops = &fork_ops;
         engine.world = fork;
+        engine.policy = config->policy ? config->policy : from->policy;
+        engine.policy_config = config->policy ? *config->policy_config : from->policy_config;
         engine.observers[0] = config->observer;
         engine.observer_count = 1;
         engine.clock_ns = NULL;
@@ -339,6 +366,18 @@ static void list_gpus(struct adl_fork *fork, const struct adl_state *state, uint
         fork->gpus[count++] = g;
 }
 
+static struct work known_work(const struct adl_fork *fork, uint32_t slot, struct adl_true_job *truth)
+{
+    const struct adl_state *state = adl_engine_state(fork->future.base);
+    const double done_us = adl_belief_done_us(state->belief, state, slot);
+    const struct adl_window_job *job =
+        adl_window_job(fork->future.window, adl_window_at_slot(fork->future.window, slot));
+    const double left_us = job->past.work_us - done_us;
+    set_known(fork, job, truth);
+    truth->spec = state->jobs[slot].spec;
+    return (struct work){job->past.work_us, left_us > 1 ? left_us : 1};
+}
+
 static int adopt_job(struct adl_fork *fork, const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
@@ -346,6 +385,8 @@ static int adopt_job(struct adl_fork *fork, const struct adl_state *state, uint3
     struct work work;
     if (fork->config.draw == ADL_FORK_LIMITS) {
         work = limit_work(fork, slot, &truth);
+    } else if (fork->future.window) {
+        work = known_work(fork, slot, &truth);
     } else {
         work = draw_work(&fork->future, slot, draw(&fork->future, job->spec.id));
         set_runtimes(&fork->future, slot, work.whole_us, &truth);
@@ -368,6 +409,16 @@ static int adopt_job(struct adl_fork *fork, const struct adl_state *state, uint3
     return adl_world_sim_adopt(fork->world, slot, &adopted);
 }
 
+static int adopt_faults(struct adl_fork *fork)
+{
+    const struct adl_window_fault *faults;
+    const uint32_t count = fork->future.window ? adl_window_faults(fork->future.window, &faults) : 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (adl_world_sim_adopt_fault(fork->world, faults[i].gpu, faults[i].from_us, faults[i].to_us))
+            return ADL_ENOMEM;
+    return 0;
+}
+
 static int adopt_all(struct adl_fork *fork)
 {
     const struct adl_state *state = adl_engine_state(fork->future.base);
@@ -379,10 +430,12 @@ static int adopt_all(struct adl_fork *fork)
     for (uint32_t slot = 0; slot < state->job_capacity; slot++)
         if (state->jobs[slot].phase != ADL_PHASE_NONE && adopt_job(fork, state, slot))
             return ADL_ENOMEM;
-    for (uint32_t i = 0; i < wakes; i++)
+    for (uint32_t i = 0; i < wakes && !fork->config.policy; i++)
         if (adl_world_sim_adopt_wake(fork->world, wakes_us[i]))
             return ADL_ENOMEM;
-    return 0;
+    if (fork->config.policy && adl_world_sim_adopt_wake(fork->world, state->now_us)) /* it decides at once */
+        return ADL_ENOMEM;
+    return adopt_faults(fork);
 }
 
 int adl_fork_begin(struct adl_fork *fork, const struct adl_future *future, struct adl_error *err)
@@ -390,9 +443,10 @@ int adl_fork_begin(struct adl_fork *fork, const struct adl_future *future, struc
     const struct adl_state *state = adl_engine_state(future->base);
     const uint64_t seed = adl_hash_u64(adl_hash_u64(adl_hash_start(), future->seed), future->number);
     fork->future = *future;
-    fork->scenario.faults = future->recent && fork->config.draw == ADL_FORK_BELIEF ? adl_recent_faults(future->recent)
-                                                                                   : (struct adl_faults){0};
-    int status = adl_engine_copy(fork->engine, future->base, err);
+    const bool fails = future->recent && !future->window && fork->config.draw == ADL_FORK_BELIEF;
+    fork->scenario.faults = fails ? adl_recent_faults(future->recent) : (struct adl_faults){0};
+    int status = fork->config.policy ? adl_engine_adopt(fork->engine, future->base, err)
+                                     : adl_engine_copy(fork->engine, future->base, err);
     if (status == 0)
         status = adl_world_sim_begin_at(fork->world, state->now_us, seed, err);
     if (status == 0 && adopt_all(fork))

@@ -11,7 +11,7 @@
 #define ADLRO_TWIN_FORK_H
 
 #include "engine/engine.h"
-#include "twin/recent.h"
+#include "twin/window.h"
 
 #define ADL_FORK_FIRST_ID (UINT64_C(1) << 62) /* of jobs that nobody has submitted yet */
 
@@ -25,8 +25,10 @@ struct adl_fork_config {
     const struct adl_engine *engine; /* whose cluster, policy and options it has; read when it is created */
     struct adl_observer observer;    /* of what happens in it */
     struct adl_preemption preemption;
-    bool kill_at_limit, one_by_one; /* as struct adl_scenario has them */
-    int draw;                       /* enum adl_fork_draw */
+    bool kill_at_limit, one_by_one;      /* as struct adl_scenario has them */
+    int draw;                            /* enum adl_fork_draw */
+    const struct adl_policy_ops *policy; /* that decides in it, from its beginning on; NULL: the engine's, as it is */
+    const struct adl_policy_config *policy_config; /* of that policy; outlives the fork */
 };
 
 struct adl_fork;
@@ -38,6 +40,7 @@ void adl_fork_destroy(struct adl_fork *fork); /* accepts NULL */
 struct adl_future {
     const struct adl_engine *base;   /* between two steps; it stays as it is while the future is played */
     const struct adl_recent *recent; /* the same; NULL: nobody submits, nothing fails */
+    const struct adl_window *window; /* what happened since the base's time: nothing is drawn; NULL: not known */
     uint64_t seed;
     uint32_t number, count; /* this one, from 0, and how many there are; 2^n of them are spread evenly for each job */
     int64_t until_us;       /* nobody submits later */

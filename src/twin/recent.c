@@ -121,7 +121,23 @@ static int submit(struct adl_recent *recent, const struct adl_event *event)
     return 0;
 }
 
-/* The end of a job, before the state knows of it: what its attempts amounted to. */
+void adl_recent_learn(struct adl_recent_job *job, const struct adl_event *event, const struct adl_state *state)
+{
+    const struct adl_job *live = &state->jobs[event->job];
+    job->slot = ADL_NONE;
+    for (uint32_t t = 0; t < state->cluster->type_count; t++) {
+        job->here[t] = (float)adl_belief_type_factor(state->belief, state, event->job, t, false);
+        job->across[t] = (float)adl_belief_type_factor(state->belief, state, event->job, t, true);
+    }
+    if (live->phase == ADL_PHASE_PENDING) { /* it left without a run, or without its last one */
+        job->work_us = (double)live->attained_us + 1;
+        return;
+    }
+    const double factor = (double)job->here[live->type];
+    job->work_us = adl_belief_done_us(state->belief, state, event->job) +
+                   (double)(event->time_us - state->now_us) / (factor > 0 ? factor : 1) + 1;
+}
+
 static void finish(struct adl_recent *recent, const struct adl_event *event, const struct adl_state *state)
 {
     const uint64_t number = event->job < recent->slot_capacity ? recent->of_slot[event->job] : 0;
@@ -137,18 +153,7 @@ static void finish(struct adl_recent *recent, const struct adl_event *event, con
             job->slot = recent->of_slot[slot] == number ? slot : job->slot;
         return;
     }
-    job->slot = ADL_NONE;
-    for (uint32_t t = 0; t < recent->cluster->type_count; t++) {
-        job->here[t] = (float)adl_belief_type_factor(state->belief, state, event->job, t, false);
-        job->across[t] = (float)adl_belief_type_factor(state->belief, state, event->job, t, true);
-    }
-    if (live->phase == ADL_PHASE_PENDING) { /* it left without a run, or without its last one */
-        job->work_us = (double)live->attained_us + 1;
-        return;
-    }
-    const double factor = (double)job->here[live->type];
-    job->work_us = adl_belief_done_us(state->belief, state, event->job) +
-                   (double)(event->time_us - state->now_us) / (factor > 0 ? factor : 1) + 1;
+    adl_recent_learn(job, event, state);
 }
 
 static void fail_or_repair(struct adl_recent *recent, const struct adl_event *event)

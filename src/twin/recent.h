@@ -20,6 +20,9 @@ struct adl_recent_job {
     float here[ADL_TYPES_MAX], across[ADL_TYPES_MAX]; /* when it has ended: run time on a type relative to work_us */
 };
 
+/* The end of a job, before the state knows of it: what its attempts amounted to. */
+void adl_recent_learn(struct adl_recent_job *job, const struct adl_event *event, const struct adl_state *state);
+
 struct adl_recent;
 
 int adl_recent_create(const struct adl_cluster *cluster, struct adl_recent **ret); /* 0 or ADL_ENOMEM */

@@ -23,14 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Jobs after the planned ones that are looked at in one decision. */
-#define LEFTOVER_MAX 256
-
-/* Jobs that are planned at least while GPUs are free, however long the queue. */
-#define PLANNED_LEAST 16
-
-/* Of a new run time, in the average of run times. */
-#define TYPICAL_SHARE 0.01
+#define LEFTOVER_MAX  256  /* jobs after the planned ones that are looked at in one decision */
+#define PLANNED_LEAST 16   /* jobs that are planned at least while GPUs are free, however long the queue */
+#define TYPICAL_SHARE 0.01 /* of a new run time, in the average of run times */
 
 struct adlro {
     struct adl_objective objective;
@@ -210,6 +205,15 @@ static int copy(void *policy, const void *from)
     ADL_COPY_ARRAY(self, own, other, planned, other->planned_count);
     self->fairness = own.fairness;
     return adl_fairness_copy(&self->fairness, &other->fairness);
+}
+
+/* How long jobs take, not who used what: shares may differ. */
+static void inherit(void *policy, void *from)
+{
+    struct adlro *self = policy;
+    const struct adlro *other = from;
+    adl_corrections_copy(self->corrections, other->corrections);
+    self->typical_us = other->typical_us;
 }
 
 static int grow_lanes(struct adlro *self, size_t count)
@@ -589,5 +593,6 @@ const struct adl_policy_ops adl_policy_adlro = {
     .rank = rank,
     .decide = decide,
     .observe = observe,
+    .inherit = inherit,
     .explain = explain,
 };
