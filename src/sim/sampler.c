@@ -56,6 +56,10 @@ void adl_sampler_read(struct adl_sampler *sampler, uint32_t gpu, const struct ad
             ret->missing |= 1u << i;
         ret->value[i] = (float)clamp(values[i] * noise, 0.0, tops[i]);
     }
+    if (!(ret->missing >> ADL_READ_CLOCK & 1)) { /* read with the clock: a draw of its own would change all others */
+        ret->missing &= ~(1u << ADL_READ_THROTTLED);
+        ret->value[ADL_READ_THROTTLED] = truth->throttled;
+    }
 }
 
 double adl_sampler_progress(struct adl_sampler *sampler, double steps_per_s)

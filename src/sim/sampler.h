@@ -12,6 +12,7 @@ struct adl_gpu_truth {
     double bandwidth; /* 0..1 */
     double power_w;
     double speed; /* relative to new */
+    bool throttled;
 };
 
 struct adl_sampler {

@@ -275,7 +275,8 @@ static void report_gpu(struct adl_world_sim *world, uint32_t gpu, struct adl_eve
     }
     const double capped = world->gpus[gpu].job[0] == ADL_NONE ? 1.0 : world->caps[gpu].speed;
     struct adl_gpu_truth truth = {.power_w = world->gpus[gpu].meter.power_w,
-                                  .speed = adl_true_drift_speed(&world->drift, gpu, type) * capped};
+                                  .speed = adl_true_drift_speed(&world->drift, gpu, type) * capped,
+                                  .throttled = capped < 1 || (world->drift.gpus && world->drift.gpus[gpu].hot)};
     adl_sim_activity(world, gpu, &truth.activity, &truth.bandwidth);
     adl_sampler_read(&world->sampler, gpu, &cluster->types[type], &truth, &ret->telemetry);
 }

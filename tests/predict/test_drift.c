@@ -2,11 +2,8 @@
  */
 #include "state_fixture.h"
 
-#include "drift_trial.h"
 #include "predict/drift/bytes.h"
 #include "predict/drift/drift.h"
-#include "scenario/scenario.h"
-#include "sim/world_sim.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,11 +24,13 @@ struct lab {
     double speed[2 * GPUS + 1]; /* true, relative to new */
     bool clocks;
     float throttled; /* share of time by every driver; negative = they do not say */
+    uint32_t hot;    /* a GPU whose driver says that it throttles; ADL_NONE = none */
 };
 
 static void lab_create(struct lab *lab, bool clocks)
 {
-    *lab = (struct lab){.users = 6, .liar = ADL_NONE, .noise = 0.03, .clocks = clocks, .throttled = -1};
+    *lab =
+        (struct lab){.users = 6, .liar = ADL_NONE, .noise = 0.03, .clocks = clocks, .throttled = -1, .hot = ADL_NONE};
     fixture_types(&lab->cluster, 3);
     for (uint32_t type = 0; type < 2; type++)
         for (int n = 0; n < NODES; n++)
@@ -84,9 +83,15 @@ static void report(struct lab *lab, uint32_t gpu)
     event = (struct adl_event){.kind = ADL_EVENT_TELEMETRY, .gpu = gpu};
     event.telemetry.value[ADL_READ_UTILIZATION] = 1;
     event.telemetry.value[ADL_READ_CLOCK] = (float)fmin(noisy(lab, lab->speed[gpu]), 1);
-    event.telemetry.value[ADL_READ_THROTTLED] = lab->throttled;
+    event.telemetry.value[ADL_READ_THROTTLED] = gpu == lab->hot ? 1 : lab->throttled;
     event.telemetry.missing = lab->throttled < 0 ? 1u << ADL_READ_THROTTLED : 0;
     tell(lab, event);
+}
+
+static void set_speed(struct lab *lab, uint32_t first, uint32_t end, double speed)
+{
+    for (uint32_t g = first; g < end; g++)
+        lab->speed[g] = speed;
 }
 
 static void run(struct lab *lab, uint32_t samples)
@@ -205,6 +210,48 @@ static void test_a_low_clock_is_throttling_at_once_if_its_driver_says_so(void **
     }
 }
 
+static void test_a_driver_that_says_when_tells_throttling_from_wear_in_the_first_hot_spell(void **unused)
+{
+    (void)unused;
+    for (int hot = 0; hot < 2; hot++) {
+        struct lab lab;
+        lab_create(&lab, true);
+        lab.throttled = 0;
+        run(&lab, 10 * HOUR);
+        lab.hot = hot ? 3 : ADL_NONE;
+        lab.speed[3] = 0.8;
+        run(&lab, 10);
+        assert_int_equal(flagged(&lab), 1);
+        assert_int_equal(about(&lab, 3).kind, hot ? ADL_DRIFT_THROTTLED : ADL_DRIFT_SLOW);
+        assert_true(about(&lab, 3).impartial);
+        lab.hot = ADL_NONE;
+        lab.speed[3] = 1;
+        run(&lab, HOUR);
+        assert_int_equal(about(&lab, 3).kind, hot ? ADL_DRIFT_THROTTLED : ADL_DRIFT_NONE); /* it will again */
+        run(&lab, 30 * HOUR);
+        assert_int_equal(flagged(&lab), 0);
+        assert_true(adl_drift_type_factor(lab.drift, 0) == 1);
+        lab_clear(&lab);
+    }
+}
+
+static void test_gpus_that_throttle_together_are_no_change_of_their_type(void **unused)
+{
+    (void)unused;
+    struct lab lab;
+    lab_create(&lab, true);
+    lab.throttled = 0;
+    run(&lab, 10 * HOUR);
+    lab.throttled = 1;
+    run(&lab, 1); /* drivers say so before jobs report it */
+    set_speed(&lab, 0, GPUS, 0.75);
+    run(&lab, 10);
+    for (uint32_t g = 0; g < GPUS; g++)
+        assert_int_equal(about(&lab, g).kind, ADL_DRIFT_THROTTLED);
+    assert_true(adl_drift_type_factor(lab.drift, 0) == 1);
+    lab_clear(&lab);
+}
+
 static void test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus(void **unused)
 {
     (void)unused;
@@ -223,12 +270,6 @@ static void test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus(void **
         assert_near(adl_drift_type_factor(lab.drift, 1), steps[i], 0.03 * steps[i]);
         lab_clear(&lab);
     }
-}
-
-static void set_speed(struct lab *lab, uint32_t first, uint32_t end, double speed)
-{
-    for (uint32_t g = first; g < end; g++)
-        lab->speed[g] = speed;
 }
 
 static void tell_version(struct lab *lab, uint32_t first, uint32_t end, const char *version)
@@ -516,28 +557,6 @@ static void test_a_neighbour_that_comes_and_goes_is_no_drift(void **unused)
     lab_clear(&lab);
 }
 
-/* The short form of bench/run drift. */
-static void test_on_wear64_most_slow_gpus_are_flagged_in_time_and_localized(void **unused)
-{
-    (void)unused;
-    struct adl_scenario wear;
-    struct adl_error err = {{0}};
-    struct drift_figures figures;
-    assert_int_equal(adl_scenario_load(ADL_SOURCE_DIR "/scenarios/wear64.yaml", &wear, NULL, &err), 0);
-    wear.telemetry.progress = true;
-    drift_trial_run(&(struct drift_trial){.scenario = &wear,
-                                          .policy = adl_policy_find("easy"),
-                                          .seed = 1,
-                                          .regime = ADL_REGIME_DECLARED,
-                                          .sources = ALL},
-                    &figures);
-    assert_true(figures.lost >= 20);
-    assert_true(figures.in_time * 100 >= figures.lost * 90);
-    assert_true(figures.right * 100 >= figures.verdicts * 90);
-    assert_int_equal(figures.found, figures.updates);
-    adl_scenario_clear(&wear);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -546,6 +565,8 @@ int main(void)
         cmocka_unit_test(test_slow_wear_is_found_before_it_costs_a_tenth),
         cmocka_unit_test(test_a_gpu_that_is_hot_half_of_the_time_throttles_and_is_not_worn),
         cmocka_unit_test(test_a_low_clock_is_throttling_at_once_if_its_driver_says_so),
+        cmocka_unit_test(test_a_driver_that_says_when_tells_throttling_from_wear_in_the_first_hot_spell),
+        cmocka_unit_test(test_gpus_that_throttle_together_are_no_change_of_their_type),
         cmocka_unit_test(test_an_update_is_a_step_of_the_type_and_of_none_of_its_gpus),
         cmocka_unit_test(test_a_new_version_is_measured_within_10_samples_of_its_type),
         cmocka_unit_test(test_gpus_that_still_have_the_version_before_keep_their_speed),
@@ -559,7 +580,6 @@ int main(void)
         cmocka_unit_test(test_gpus_that_are_gone_are_skipped_and_an_unknown_version_is_not_used),
         cmocka_unit_test(test_bytes_that_were_cut_off_are_refused),
         cmocka_unit_test(test_a_neighbour_that_comes_and_goes_is_no_drift),
-        cmocka_unit_test(test_on_wear64_most_slow_gpus_are_flagged_in_time_and_localized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

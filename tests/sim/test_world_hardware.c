@@ -355,7 +355,10 @@ static void readings_carry_the_stated_noise_and_gaps(void **state)
         for (int r = 0; r < ADL_READ_COARSE; r++)
             missing += event->telemetry.missing >> r & 1;
         readings += ADL_READ_COARSE;
-        assert_int_equal(event->telemetry.missing >> ADL_READ_COARSE, (1 << (ADL_READ_COUNT - ADL_READ_COARSE)) - 1);
+        const uint32_t fine = (1u << ADL_READ_THROTTLED) - (1u << ADL_READ_COARSE);
+        assert_int_equal(event->telemetry.missing & fine, fine);
+        assert_int_equal(event->telemetry.missing >> ADL_READ_THROTTLED & 1,
+                         event->telemetry.missing >> ADL_READ_CLOCK & 1);
         if (event->gpu != 0 || event->telemetry.missing >> ADL_READ_UTILIZATION & 1)
             continue;
         const double error = (double)event->telemetry.value[ADL_READ_UTILIZATION] / 0.5 - 1;

@@ -302,6 +302,8 @@ static void a_throttling_gpu_is_slow_for_half_of_each_period(void **state)
         if (kept.events[i].event.kind == ADL_EVENT_TELEMETRY) {
             const float clock = kept.events[i].event.telemetry.value[ADL_READ_CLOCK];
             assert_true(clock == 0.5f || clock == 1.0f);
+            assert_int_equal(kept.events[i].event.telemetry.missing >> ADL_READ_THROTTLED & 1, 0);
+            assert_true(kept.events[i].event.telemetry.value[ADL_READ_THROTTLED] == (clock == 0.5f ? 1.0f : 0.0f));
             slow += clock == 0.5f;
             samples++;
         }

@@ -74,7 +74,7 @@ static void test(struct codec *codec, struct adl_drift_test *it)
     moment(codec, &it->since_us);
 }
 
-_Static_assert(sizeof(struct adl_drift_track) == 360, "a field of a track was added: list it below");
+_Static_assert(sizeof(struct adl_drift_track) == 408, "a field of a track was added: list it below");
 static void track(struct codec *codec, struct adl_drift_track *it)
 {
     uint32_t direction = (uint32_t)(it->direction + 1);
@@ -90,11 +90,14 @@ static void track(struct codec *codec, struct adl_drift_track *it)
     test(codec, &it->back);
     test(codec, &it->fall);
     test(codec, &it->rise);
+    test(codec, &it->held);
     key(codec, &it->witness.now);
     real(codec, &it->witness.weight);
     key(codec, &it->witness.past);
     flag(codec, &it->slow);
     flag(codec, &it->certain);
+    flag(codec, &it->told);
+    number(codec, &it->told_at);
     number(codec, &it->speeds);
     moment(codec, &it->since_us);
     number(codec, &it->turns);
@@ -162,6 +165,11 @@ static void gpu_fields(struct codec *codec, struct adl_drift *drift, uint32_t gp
 {
     for (int c = 0; c < ADL_DRIFT_CHANNELS; c++)
         track(codec, &drift->tracks[c][gpu]);
+    uint32_t reason = drift->reasons[gpu];
+    number(codec, &reason);
+    if (codec->from)
+        codec->from->failed |= reason > ADL_DRIFT_HELD;
+    drift->reasons[gpu] = (uint8_t)(reason <= ADL_DRIFT_HELD ? reason : 0);
     real_in(codec, &drift->hot[gpu], 0, 1);
     key(codec, &drift->versions[gpu]);
     flag(codec, &drift->behind[gpu]);
@@ -178,6 +186,7 @@ static void common_fields(struct codec *codec, struct adl_drift *drift)
     flag(codec, &drift->users);
     for (uint32_t t = 0; t < drift->cluster->type_count; t++) {
         key(codec, &drift->newest[t]);
+        real_in(codec, &drift->usual[t], 0, 1);
         for (int c = 0; c < ADL_DRIFT_CHANNELS; c++)
             type_track(codec, &drift->types[c][t]);
     }

@@ -9,7 +9,7 @@
 #include "predict/drift/drift.h"
 #include "predict/packing.h"
 
-#define ADL_DRIFT_BYTES_VERSION 3
+#define ADL_DRIFT_BYTES_VERSION 4
 
 /* What bytes have told. */
 struct adl_drift_account {

@@ -10,8 +10,9 @@
 #include <string.h>
 
 #define NORMAL_90  1.645
-#define HOT_MEMORY 8  /* readings */
-#define ENOUGH     16 /* samples of speeds after which they, not the clock, decide */
+#define HOT_MEMORY 8   /* readings */
+#define USUAL      256 /* readings */
+#define ENOUGH     16  /* samples of speeds after which they, not the clock, decide */
 
 static const double first_noise[ADL_DRIFT_SOURCES] = {0.03, 0.05, 0.03};
 
@@ -21,6 +22,8 @@ void adl_drift_reset(struct adl_drift *drift)
     memset(drift->shared_us, 0, gpus * sizeof *drift->shared_us);
     memset(drift->losses, 0, gpus * sizeof *drift->losses);
     memset(drift->hot, 0, gpus * sizeof *drift->hot);
+    memset(drift->reasons, 0, gpus * sizeof *drift->reasons);
+    memset(drift->usual, 0, sizeof drift->usual);
     memset(drift->versions, 0, gpus * sizeof *drift->versions);
     memset(drift->behind, 0, gpus * sizeof *drift->behind);
     memset(drift->newest, 0, sizeof drift->newest);
@@ -46,9 +49,10 @@ int adl_drift_create(const struct adl_cluster *cluster, uint32_t sources, struct
     drift->shared_us = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->shared_us);
     drift->losses = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->losses);
     drift->hot = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->hot);
+    drift->reasons = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->reasons);
     drift->versions = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->versions);
     drift->behind = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->behind);
-    bool whole = drift->shared_us && drift->losses && drift->hot && drift->versions && drift->behind;
+    bool whole = drift->shared_us && drift->losses && drift->hot && drift->reasons && drift->versions && drift->behind;
     for (int c = 0; c < ADL_DRIFT_CHANNELS; c++) {
         drift->tracks[c] = calloc((size_t)cluster->gpu_count + 1, sizeof *drift->tracks[c]);
         whole = whole && drift->tracks[c] && adl_drift_cells_create(&drift->cells[c]) == 0;
@@ -73,6 +77,7 @@ void adl_drift_destroy(struct adl_drift *drift)
     free(drift->shared_us);
     free(drift->losses);
     free(drift->hot);
+    free(drift->reasons);
     free(drift->versions);
     free(drift->behind);
     free(drift);
@@ -98,6 +103,7 @@ void adl_drift_copy(struct adl_drift *to, const struct adl_drift *from)
     ADL_COPY_ARRAY(to, own, from, shared_us, gpus);
     ADL_COPY_ARRAY(to, own, from, losses, gpus);
     ADL_COPY_ARRAY(to, own, from, hot, gpus);
+    ADL_COPY_ARRAY(to, own, from, reasons, gpus);
     ADL_COPY_ARRAY(to, own, from, versions, gpus);
     ADL_COPY_ARRAY(to, own, from, behind, gpus);
 }
@@ -109,13 +115,25 @@ static uint64_t kind_of(const struct adl_job_spec *spec)
     return (uint64_t)spec->class_index << 32 | spec->name_id;
 }
 
+/* Of a gang across nodes, the slowest link within one, in MB/s: what the network costs is relative to it. */
+static uint64_t link_of(const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_cluster *cluster = state->cluster;
+    double link_gbs = HUGE_VAL;
+    if (state->jobs[slot].spec.gpus == 1 || !adl_state_spans_nodes(state, slot))
+        return 0;
+    for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
+        link_gbs = fmin(link_gbs, cluster->nodes[adl_gpu_node_of(cluster, gpu)].link_gbs);
+    return 1 + (uint64_t)fmax(fmin(1e3 * link_gbs, 1e9), 0);
+}
+
 /* The kind of job, of its neighbour, and of its placement. */
 static uint64_t key_of(const struct adl_state *state, uint32_t slot, uint32_t other)
 {
     const struct adl_job *job = &state->jobs[slot];
-    const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
     uint64_t key = adl_hash_u64(adl_hash_start(), kind_of(&job->spec));
-    key = adl_hash_u64(key, (uint64_t)job->type << 32 | (uint64_t)job->spec.gpus << 1 | spans);
+    key = adl_hash_u64(key, (uint64_t)job->type << 32 | (uint64_t)job->spec.gpus);
+    key = adl_hash_u64(key, link_of(state, slot));
     return adl_hash_u64(key, other == ADL_NONE ? UINT64_MAX : kind_of(&state->jobs[other].spec)) | 1;
 }
 
@@ -203,6 +221,20 @@ static bool take_end(struct adl_drift *drift, const struct adl_event *event, con
                       outcome->steps / (double)outcome->run_us * 1e6);
 }
 
+/* What the driver says about the clock. Nothing, where all of the type say so most of the time. */
+static void take_reason(struct adl_drift *drift, const struct adl_event *event, bool busy)
+{
+    const double share = (double)event->telemetry.value[ADL_READ_THROTTLED];
+    const bool missing = event->telemetry.missing >> ADL_READ_THROTTLED & 1 || !(share >= 0) || !(share <= 1);
+    double *usual = &drift->usual[adl_gpu_type_of(drift->cluster, event->gpu)];
+    if (missing && event->telemetry.missing >> ADL_READ_CLOCK & 1)
+        return;
+    *usual += missing || !busy ? 0 : (share - *usual) / USUAL;
+    drift->reasons[event->gpu] = missing || *usual > 0.75 ? ADL_DRIFT_SILENT
+                                 : share >= 0.5           ? ADL_DRIFT_HELD
+                                                          : ADL_DRIFT_FREE;
+}
+
 /* Boards at their power limit say so at any time: only low clocks ask for a reason. */
 static void ask_reason(struct adl_drift *drift, const struct adl_event *event)
 {
@@ -220,9 +252,12 @@ static bool take_clock(struct adl_drift *drift, const struct adl_event *event, c
     const struct adl_telemetry *telemetry = &event->telemetry;
     const struct adl_gpu_use *use = &state->gpus[event->gpu];
     const uint32_t needed = 1u << ADL_READ_CLOCK | 1u << ADL_READ_UTILIZATION;
-    if (!(drift->sources >> ADL_DRIFT_CLOCK & 1) || telemetry->missing & needed || use->job[0] == ADL_NONE ||
-        use->cap_w > 0 || !(telemetry->value[ADL_READ_UTILIZATION] >= 0.1f) ||
-        !(telemetry->value[ADL_READ_CLOCK] > 0.01f) || !(telemetry->value[ADL_READ_CLOCK] < 100))
+    if (!(drift->sources >> ADL_DRIFT_CLOCK & 1))
+        return false;
+    take_reason(drift, event, use->job[0] != ADL_NONE);
+    if (telemetry->missing & needed || use->job[0] == ADL_NONE || use->cap_w > 0 ||
+        !(telemetry->value[ADL_READ_UTILIZATION] >= 0.1f) || !(telemetry->value[ADL_READ_CLOCK] > 0.01f) ||
+        !(telemetry->value[ADL_READ_CLOCK] < 100))
         return false;
     const struct adl_job *job = &state->jobs[use->job[0]];
     const struct adl_drift_sample sample = {.state = state,
@@ -304,14 +339,16 @@ static const struct adl_drift_type_track *decisive_type(const struct adl_drift *
 {
     const struct adl_drift_type_track *speed = &drift->types[ADL_DRIFT_SPEEDS][type],
                                       *clock = &drift->types[ADL_DRIFT_CLOCKS][type];
-    return speed->changes > 0 || clock->speeds >= ENOUGH ? speed : clock;
+    return speed->changes > 0 || clock->speeds >= ENOUGH || (speed->announced && speed->count >= ADL_DRIFT_LIKELY)
+               ? speed
+               : clock;
 }
 
 /* Speed of GPUs of a type that still have the version before, relative to the others. */
 static double behind_of(const struct adl_drift *drift, uint32_t type)
 {
     const struct adl_drift_type_track *it = decisive_type(drift, type);
-    return it->clear ? adl_exp(it->before - it->change) : 1;
+    return adl_drift_type_known(it) ? adl_exp(it->before - it->change) : 1;
 }
 
 /* A low clock is believed until enough speeds say that jobs do not suffer. */
@@ -326,7 +363,7 @@ double adl_drift_gpu_factor(const struct adl_drift *drift, uint32_t gpu)
 double adl_drift_type_factor(const struct adl_drift *drift, uint32_t type)
 {
     const struct adl_drift_type_track *it = decisive_type(drift, type);
-    return it->changes > 0 ? adl_exp(it->announced && !it->clear ? it->before : it->change) : 1;
+    return it->changes > 0 || it->announced ? adl_exp(adl_drift_type_known(it) ? it->change : it->before) : 1;
 }
 
 void adl_drift_gpu(const struct adl_drift *drift, uint32_t gpu, struct adl_gpu_drift *ret)

@@ -10,7 +10,11 @@ enum adl_drift_channel { ADL_DRIFT_SPEEDS, ADL_DRIFT_CLOCKS, ADL_DRIFT_CHANNELS 
 
 #define ADL_DRIFT_RECENT   16                        /* samples in which a change of a type is looked for */
 #define ADL_DRIFT_MEASURED 16                        /* samples from which an announced change is measured */
+#define ADL_DRIFT_LIKELY   3                         /* of them that may show it */
 #define ADL_DRIFT_WITNESS  (ADL_DRIFT_THRESHOLD / 4) /* evidence of the clock that confirms what jobs say */
+
+/* What a GPU's driver says about its clock. */
+enum adl_drift_reason { ADL_DRIFT_SILENT, ADL_DRIFT_FREE, ADL_DRIFT_HELD };
 
 /* What a sample of a type showed against what its job showed before. */
 struct adl_drift_moved {
@@ -50,6 +54,8 @@ struct adl_drift {
     int64_t *shared_us;              /* [gpu] when a job last left it that was not alone */
     struct adl_drift_loss *losses;   /* [gpu] */
     double *hot;                     /* [gpu] share of its low clocks that its driver explained by throttling */
+    uint8_t *reasons;                /* [gpu] enum adl_drift_reason */
+    double usual[ADL_TYPES_MAX];     /* share of readings that say it throttles: boards at their power limit do so */
     uint64_t *versions;              /* [gpu] hash of its driver's and libraries' version; 0 = not known */
     bool *behind;                    /* [gpu] others of its type have a newer version */
     uint64_t newest[ADL_TYPES_MAX];  /* version of the type that was seen first on a GPU last; 0 = none changed */
@@ -89,7 +95,10 @@ static inline uint32_t adl_drift_next_gpu(const struct adl_drift_sample *sample,
 
 void adl_drift_take(struct adl_drift *drift, const struct adl_drift_sample *sample);
 
-bool adl_drift_throttles(const struct adl_drift *drift, uint32_t gpu); /* it fell and rose of late */
+/* Its driver says that it throttles; of a speed: that of one of its GPUs. */
+bool adl_drift_is_held(const struct adl_drift *drift, const struct adl_drift_sample *sample);
+
+bool adl_drift_throttles(const struct adl_drift *drift, uint32_t gpu); /* it does now, or may */
 bool adl_drift_any_throttles(const struct adl_drift *drift, const struct adl_drift_sample *sample);
 
 /* The change of a GPU's type, for the version that the GPU has. */
@@ -107,6 +116,13 @@ void adl_drift_type_follow(struct adl_drift_type_track *type, double innovation,
 /* After a change that was announced they do, too, and whether there was one. */
 void adl_drift_type_measure(struct adl_drift *drift, const struct adl_drift_sample *sample,
                             const struct adl_drift_moved *moved);
+
+/* Whether a type's change is believed; of one that is still being measured, that is a bet. */
+static inline bool adl_drift_type_known(const struct adl_drift_type_track *type)
+{
+    return !type->announced || type->clear ||
+           (type->count >= ADL_DRIFT_LIKELY && type->step * type->step > type->variance);
+}
 
 /* A GPU has a version. True if that is a change. */
 bool adl_drift_take_version(struct adl_drift *drift, uint32_t gpu, uint64_t version, int64_t time_us);

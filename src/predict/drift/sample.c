@@ -10,8 +10,10 @@
 #define SETTLED    64     /* samples since a GPU changed */
 #define RELIABLE   8      /* jobs of a kind */
 #define OWN        2      /* samples of a job that it is compared with, at least */
+#define FULL       8      /* for the noise of clocks */
 #define OWN_MEMORY 16     /* and at most */
 #define THROTTLE   0.2    /* standard deviation of a GPU that throttles */
+#define LOSSES     0.03   /* standard deviation of what a GPU loses by throttling */
 #define SURE       0.95   /* probability that a GPU is the slow one of its gang */
 
 /* A gang is as fast as its slowest GPU. */
@@ -24,32 +26,43 @@ static uint32_t slowest_of(const struct adl_drift *drift, const struct adl_drift
     return slowest;
 }
 
+bool adl_drift_is_held(const struct adl_drift *drift, const struct adl_drift_sample *sample)
+{
+    for (uint32_t gpu = sample->gpu; gpu != ADL_NONE && sample->source != ADL_DRIFT_FINISH;
+         gpu = adl_drift_next_gpu(sample, gpu))
+        if (drift->reasons[gpu] == ADL_DRIFT_HELD)
+            return true;
+    return false;
+}
+
 /* While a type is measured again, what is measured says nothing else. */
 static bool is_measured(const struct adl_drift *drift, const struct adl_drift_sample *sample)
 {
     return drift->types[sample->channel][sample->type].announced && !drift->behind[sample->gpu];
 }
 
-/* Noise is what differs between two samples of a job on the same GPU in a row; bounded, as some differ because
- * something changed. */
-static void learn_noise(struct adl_drift *drift, const struct adl_drift_sample *sample, double innovation)
-{
-    struct adl_drift_track *track = &drift->tracks[sample->channel][sample->gpu];
-    double *noise = &drift->noise[sample->source];
-    const bool alone = sample->source == ADL_DRIFT_FINISH,
-               next = (track->last_job == sample->job && track->last_key == sample->key);
-    const double differs = alone ? fabs(innovation) : fabs(sample->value - track->last) / sqrt(2);
-    track->last = sample->value;
-    if ((!alone && !next) || is_measured(drift, sample))
-        return;
-    *noise += STEP * (fmin(differs / MEAN, 4 * *noise) - *noise);
-    *noise = *noise < QUIETEST ? QUIETEST : *noise;
-}
-
 static bool is_known(const struct adl_drift *drift, const struct adl_drift_sample *sample)
 {
     const struct adl_drift_track *track = &drift->tracks[sample->channel][sample->gpu];
     return track->last_job == sample->job && track->last_key == sample->key && track->own_samples >= OWN;
+}
+
+/* Noise is what differs between two samples of a job on the same GPU in a row; of a clock, which has a highest value,
+ * how far a sample is below those before. Bounded, as some differ because something changed. */
+static void learn_noise(struct adl_drift *drift, const struct adl_drift_sample *sample, double innovation)
+{
+    struct adl_drift_track *track = &drift->tracks[sample->channel][sample->gpu];
+    double *noise = &drift->noise[sample->source];
+    const bool alone = sample->source == ADL_DRIFT_FINISH, clock = sample->source == ADL_DRIFT_CLOCK,
+               next = (track->last_job == sample->job && track->last_key == sample->key);
+    const double below = track->own - sample->value + adl_drift_level(drift, sample->channel, sample->gpu);
+    const double differs = alone ? fabs(innovation) : clock ? below : fabs(sample->value - track->last) / sqrt(2);
+    track->last = sample->value;
+    if ((!alone && !next) || is_measured(drift, sample) ||
+        (clock && (below < 0 || track->own_samples < FULL || track->fall.sum > ADL_DRIFT_WITNESS)))
+        return;
+    *noise += STEP * (fmin(differs / MEAN, 4 * *noise) - *noise);
+    *noise = *noise < QUIETEST ? QUIETEST : *noise;
 }
 
 /* The part of a deviation that is beyond doubt. */
@@ -76,9 +89,11 @@ static void remember(struct adl_drift *drift, const struct adl_drift_sample *sam
     const double value = sample->value - adl_drift_level(drift, sample->channel, sample->gpu);
     if (track->last_job != sample->job || track->last_key != sample->key)
         track->own_samples = track->job_samples = track->fresh_count = 0;
-    track->job_samples++;
     track->last_job = sample->job;
     track->last_key = sample->key;
+    if (adl_drift_is_held(drift, sample))
+        return;
+    track->job_samples++;
     if (is_measured(drift, sample))
         return;
     double *fresh = &track->fresh[track->fresh_count++ % ADL_DRIFT_FRESH];
@@ -212,14 +227,15 @@ static void take_first(struct adl_drift *drift, const struct adl_drift_sample *s
     if (!is_measured(drift, sample)) {
         learn_cell(drift, sample, cell, slowest);
         learn_cell(drift, sample, all, slowest);
-    } else if (is_known(drift, sample)) {
+    } else if (is_known(drift, sample) && !adl_drift_is_held(drift, sample)) {
         const double noise = drift->noise[sample->source];
         const double variance = noise * noise * (1 + 1.0 / track->own_samples) + throttle_of(drift, sample);
         adl_drift_type_measure(
             drift, sample,
             &(struct adl_drift_moved){.x = value - track->own, .variance = variance, .witness = sample->witness});
     }
-    learn_noise(drift, sample, 0);
+    if (!adl_drift_is_held(drift, sample))
+        learn_noise(drift, sample, 0);
     remember(drift, sample);
 }
 
@@ -242,12 +258,47 @@ static bool take_for_type(struct adl_drift *drift, const struct adl_drift_sample
     }
     if (drift->behind[sample->gpu])
         return false;
-    if ((known || (jobs >= RELIABLE && sample->channel == ADL_DRIFT_SPEEDS)) &&
+    if ((known || (jobs >= RELIABLE &&
+                   (sample->channel == ADL_DRIFT_SPEEDS || drift->reasons[sample->gpu] != ADL_DRIFT_SILENT))) &&
         adl_drift_type_test(drift, sample, &moved, well))
         return true;
     if (type->changes > 0)
         adl_drift_type_follow(type, reading->moved, reading->noise);
     return false;
+}
+
+/* A type is measured on a GPU that throttles if it is known what it loses then. */
+static void measure_held(struct adl_drift *drift, const struct adl_drift_sample *sample,
+                         const struct adl_drift_reading *reading, double doubt)
+{
+    double drop = 0;
+    for (uint32_t gpu = sample->gpu; gpu != ADL_NONE; gpu = adl_drift_next_gpu(sample, gpu)) {
+        const struct adl_drift_track *track = &drift->tracks[sample->channel][gpu];
+        if (drift->reasons[gpu] != ADL_DRIFT_HELD)
+            continue;
+        if (!track->told)
+            return;
+        drop = fmax(drop, track->held.moved / track->held.agree);
+    }
+    const double variance = reading->noise + doubt * doubt + LOSSES * LOSSES;
+    adl_drift_type_measure(
+        drift, sample,
+        &(struct adl_drift_moved){.x = reading->moved + drop, .variance = variance, .witness = sample->witness});
+}
+
+/* The driver says which GPU of the job throttles: what the sample shows is theirs. */
+static void take_held(struct adl_drift *drift, const struct adl_drift_sample *sample,
+                      const struct adl_drift_reading *reading, double doubt)
+{
+    if (is_measured(drift, sample)) {
+        measure_held(drift, sample, reading, doubt);
+        remember(drift, sample);
+        return;
+    }
+    for (uint32_t gpu = sample->gpu; gpu != ADL_NONE; gpu = adl_drift_next_gpu(sample, gpu))
+        if (drift->reasons[gpu] == ADL_DRIFT_HELD)
+            adl_drift_track_hold(&drift->tracks[sample->channel][gpu], reading);
+    remember(drift, sample);
 }
 
 void adl_drift_take(struct adl_drift *drift, const struct adl_drift_sample *sample)
@@ -279,6 +330,10 @@ void adl_drift_take(struct adl_drift *drift, const struct adl_drift_sample *samp
                                               .witness = sample->witness,
                                               .trusted = sample->channel == ADL_DRIFT_CLOCKS ||
                                                          adl_drift_clock_agrees(drift, sample->gpu)};
+    if (adl_drift_is_held(drift, sample)) {
+        take_held(drift, sample, &reading, doubt);
+        return;
+    }
     learn_noise(drift, sample, innovation);
     const bool well = track->deviation > -ADL_DRIFT_SHIFT / 2;
     if (!take_for_type(drift, sample, &reading, expected->jobs, doubt, well)) {

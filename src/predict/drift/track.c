@@ -10,7 +10,9 @@
 #define WALK    1e-5   /* variance that each sample adds, because GPUs wear */
 #define LONG    16     /* samples between two turns, at least */
 #define AVERAGE 64     /* samples */
+#define LAPSE   512    /* samples after which a GPU that was never throttled in them throttles no more */
 #define ENOUGH  (ADL_DRIFT_THRESHOLD / 4) /* evidence that makes a witness */
+#define HELD    (ADL_DRIFT_THRESHOLD / 2) /* evidence that is enough where the driver says the same */
 
 /* With less noise than a third of the shift a sample would decide alone: something else than noise explains such. */
 double adl_drift_evidence(double x, double variance)
@@ -72,6 +74,11 @@ static bool confirm(struct adl_drift_witness *witness, const struct adl_drift_re
     return reading->trusted || (witness->past != 0 && witness->past != witness->now && witness->weight >= ENOUGH);
 }
 
+static void count_average(struct adl_drift_track *track, const struct adl_drift_reading *reading)
+{
+    track->average += (adl_exp(fmin(reading->relative, HIGHEST)) - track->average) / AVERAGE;
+}
+
 static void flag(struct adl_drift_track *track, bool certain, int64_t since_us)
 {
     track->slow = true;
@@ -98,6 +105,24 @@ void adl_drift_track_accuse(struct adl_drift_track *track, const struct adl_drif
     if (!adl_drift_test_add(&track->below, evidence, -reading->relative, time_us))
         return;
     flag(track, confirmed, track->below.since_us);
+}
+
+void adl_drift_track_hold(struct adl_drift_track *track, const struct adl_drift_reading *reading)
+{
+    struct adl_drift_reading lower = *reading;
+    lower.relative -= fmin(track->deviation, 0);
+    track->samples++;
+    count_average(track, reading);
+    adl_drift_test_add(&track->held, adl_drift_track_evidence(&lower), -lower.relative, reading->time_us);
+    if (track->told)
+        track->told_at = track->samples;
+    if (track->told || track->held.sum < HELD)
+        return;
+    track->told = track->certain = true;
+    track->told_at = track->samples;
+    track->low = track->deviation - track->held.moved / track->held.agree;
+    if (!track->slow)
+        track->since_us = track->held.since_us;
 }
 
 /* A turn that takes long to come shows that they have ended. */
@@ -156,7 +181,11 @@ bool adl_drift_track_follow(struct adl_drift_track *track, const struct adl_drif
     const double prior = track->variance + WALK, bound = 2.5 * sqrt(noise + prior);
     const double bounded = fmax(fmin(innovation, bound), -bound), gain = prior / (prior + noise);
     track->samples++;
-    track->average += (adl_exp(fmin(reading->relative, HIGHEST)) - track->average) / AVERAGE;
+    count_average(track, reading);
+    if (track->told && track->samples - track->told_at > LAPSE) {
+        track->told = false;
+        track->held = (struct adl_drift_test){0};
+    }
     const bool fell = adl_drift_test_add(&track->fall, adl_drift_evidence(-sure, reading->noise), -moved, time_us),
                rose = adl_drift_test_add(&track->rise, adl_drift_evidence(sure, reading->noise), moved, time_us);
     if (fell || rose) {

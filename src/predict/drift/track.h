@@ -47,9 +47,12 @@ struct adl_drift_track {
     uint32_t samples, jumped_at;       /* so far; at the last jump */
     struct adl_drift_test below, back; /* slow at all; no longer slow */
     struct adl_drift_test fall, rise;  /* jumps of the deviation */
+    struct adl_drift_test held;        /* slower still while its driver says that it throttles */
     struct adl_drift_witness witness;
     bool slow;
     bool certain;       /* two witnesses agree */
+    bool told;          /* it throttles: its driver says when, and it is slower then */
+    uint32_t told_at;   /* samples, the last time */
     uint32_t speeds;    /* of a clock: samples of speeds on this GPU since it is slow */
     int64_t since_us;   /* slow, or throttled */
     uint32_t turns;     /* jumps in turns down and up */
@@ -89,6 +92,9 @@ void adl_drift_track_accuse(struct adl_drift_track *track, const struct adl_drif
 /* Follows the sample; true if it jumped. */
 bool adl_drift_track_follow(struct adl_drift_track *track, const struct adl_drift_reading *reading);
 
+/* A sample while its driver says that it throttles: nothing else about the GPU follows from it. */
+void adl_drift_track_hold(struct adl_drift_track *track, const struct adl_drift_reading *reading);
+
 /* Its type has changed since then: what was taken for a change of the GPU was none. */
 void adl_drift_track_forgive(struct adl_drift_track *track, int64_t since_us);
 
@@ -97,7 +103,7 @@ bool adl_drift_track_turns(const struct adl_drift_track *track);
 
 static inline bool adl_drift_track_throttled(const struct adl_drift_track *track)
 {
-    return track->turns >= 4;
+    return track->told || track->turns >= 4;
 }
 
 #endif

@@ -10,10 +10,13 @@
 #define LEAST    0.08 /* logarithm of the least change */
 #define WIDE     0.04 /* variance of a change that a new version announces, before it is measured */
 #define FAR      2.5  /* standard deviations from the change beyond which a sample shows something else */
-#define CLEAR    3.0  /* standard deviations beyond which an announced change is one */
+#define ALONE    0.3  /* most that one user's jobs can change */
+#define CLEAR    2.5  /* standard deviations beyond which an announced change is one */
 
 bool adl_drift_throttles(const struct adl_drift *drift, uint32_t gpu)
 {
+    if (drift->reasons[gpu] != ADL_DRIFT_SILENT)
+        return drift->reasons[gpu] == ADL_DRIFT_HELD;
     return adl_drift_track_turns(&drift->tracks[ADL_DRIFT_SPEEDS][gpu]) ||
            adl_drift_track_turns(&drift->tracks[ADL_DRIFT_CLOCKS][gpu]);
 }
@@ -146,6 +149,20 @@ static void forgive_all(struct adl_drift *drift, const struct adl_drift_sample *
             adl_drift_track_forgive(&drift->tracks[sample->channel][g], since_us);
 }
 
+static void announce(struct adl_drift *drift, int channel, uint32_t type_index, int64_t time_us)
+{
+    struct adl_drift_type_track *type = &drift->types[channel][type_index];
+    type->before = type->change;
+    type->announced = true;
+    type->clear = false;
+    type->step = 0;
+    type->count = 0;
+    type->variance = WIDE;
+    type->since_us = time_us;
+    type->speeds = 0;
+    forgive_all(drift, &(struct adl_drift_sample){.channel = (uint8_t)channel, .type = type_index}, time_us);
+}
+
 static void change_type(struct adl_drift *drift, const struct adl_drift_sample *sample, uint32_t samples)
 {
     struct adl_drift_type_track *type = &drift->types[sample->channel][sample->type];
@@ -156,8 +173,13 @@ static void change_type(struct adl_drift *drift, const struct adl_drift_sample *
     type->since_us = recent(type, samples - 1)->time_us;
     type->changes++;
     type->speeds = 0;
+    const uint32_t kept = type->count < ADL_DRIFT_RECENT ? type->count : ADL_DRIFT_RECENT;
+    const int64_t oldest_us = recent(type, kept - 1)->time_us;
     type->count = 0;
     forgive_all(drift, sample, type->since_us);
+    const int other = !sample->channel;
+    if (!drift->types[other][sample->type].announced && drift->types[other][sample->type].since_us < oldest_us)
+        announce(drift, other, sample->type, type->since_us);
 }
 
 bool adl_drift_type_test(struct adl_drift *drift, const struct adl_drift_sample *sample,
@@ -199,12 +221,13 @@ void adl_drift_type_measure(struct adl_drift *drift, const struct adl_drift_samp
     struct adl_drift_type_track *type = &drift->types[sample->channel][sample->type];
     type->recent[type->count] = *moved;
     type->recent[type->count++].x += type->step; /* against what was before */
-    const double size = size_of(type, type->count);
+    const bool sure = sample->channel == ADL_DRIFT_CLOCKS || has_witnesses(type);
+    const double most = sure ? HUGE_VAL : ALONE;
+    const double size = fmax(fmin(size_of(type, type->count), most), -most);
     type->variance = variance_of_size(type, type->count);
     type->change += size - type->step;
     type->step = size;
-    if (!type->clear && type->count >= ADL_DRIFT_MEASURED / 2 && fabs(size) > CLEAR * sqrt(type->variance) &&
-        (sample->channel == ADL_DRIFT_CLOCKS || has_witnesses(type))) {
+    if (!type->clear && type->count >= ABREAST && fabs(size) > CLEAR * sqrt(type->variance)) {
         type->clear = true;
         type->changes++;
     }
@@ -214,22 +237,6 @@ void adl_drift_type_measure(struct adl_drift *drift, const struct adl_drift_samp
     type->count = 0;
     if (!type->clear)
         type->change -= type->step;
-}
-
-static void announce(struct adl_drift *drift, uint32_t type_index, int64_t time_us)
-{
-    for (int c = 0; c < ADL_DRIFT_CHANNELS; c++) {
-        struct adl_drift_type_track *type = &drift->types[c][type_index];
-        type->before = type->change;
-        type->announced = true;
-        type->clear = false;
-        type->step = 0;
-        type->count = 0;
-        type->variance = WIDE;
-        type->since_us = time_us;
-        type->speeds = 0;
-        forgive_all(drift, &(struct adl_drift_sample){.channel = (uint8_t)c, .type = type_index}, time_us);
-    }
 }
 
 bool adl_drift_take_version(struct adl_drift *drift, uint32_t gpu, uint64_t version, int64_t time_us)
@@ -243,7 +250,8 @@ bool adl_drift_take_version(struct adl_drift *drift, uint32_t gpu, uint64_t vers
         drift->newest[type] = version;
         for (uint32_t g = 0; g < drift->cluster->gpu_count; g++)
             drift->behind[g] = adl_gpu_type_of(drift->cluster, g) == type ? g != gpu : drift->behind[g];
-        announce(drift, type, time_us);
+        for (int c = 0; c < ADL_DRIFT_CHANNELS; c++)
+            announce(drift, c, type, time_us);
     }
     drift->behind[gpu] = false;
     return true;
