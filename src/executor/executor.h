@@ -106,7 +106,7 @@ struct adl_executor_ops {
     void (*introduce)(void *executor, const struct adl_job_entry *job);
     /* Optional. The service cancelled a job that waits: it is to be cancelled in the cluster too. */
     void (*drop)(void *executor, const struct adl_job_entry *job, const char *reason);
-    /* Optional. In mode advise: what the service would do with a job. */
+    /* Optional. In mode advise: what the service would do with a job, or when it is expected to start. */
     void (*advise)(void *executor, const struct adl_job_entry *job, const char *text);
     int (*cap)(void *executor, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err);
 

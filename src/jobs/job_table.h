@@ -60,8 +60,9 @@ struct adl_job_entry {
     uint32_t gid;
     uint64_t array_id; /* 0: no array */
     int32_t array_index;
-    int64_t external; /* its number in the cluster it came from; 0 = it was submitted here */
-    uint64_t advised; /* hash of the last advice about it */
+    int64_t external;      /* its number in the cluster it came from; 0 = it was submitted here */
+    uint64_t advised;      /* hash of the last advice about it */
+    int64_t said_start_us; /* the expected start that the cluster was told last, in the engine's time; 0 = none */
     int64_t submit_us;
     int64_t begin_us;    /* it does not start before; 0 = any time */
     int64_t eligible_us; /* since when it is neither held nor waiting for others */

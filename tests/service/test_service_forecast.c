@@ -135,7 +135,8 @@ static void a_forecast_is_ordered_and_dated_and_follows_events(void **state)
         assert_true(number_in(job, "end_p50") > p50 && number_in(job, "end_p90") >= p90);
     }
     cJSON_Delete(json);
-    const uint64_t mine = submit("mine", "0", 0, ",\"time_limit_s\":600");
+    /* In the queue twice, as it accepts one GPU or two: it has one forecast. */
+    const uint64_t mine = submit("mine", "0", 0, ",\"time_limit_s\":600,\"gpus\":\"v100:2|v100:1\"");
     next = wait_forecasts(10, "futures", made_s);
     cJSON_Delete(next);
     for (const int64_t until_us = service_now_us() + PATIENCE_US; job_number(mine, "start_p50") <= 0; nap_ms(20)) {

@@ -48,13 +48,13 @@ static void answer(const char *words, bool good)
     say(line);
 }
 
-static void start_cluster(const char *more)
+static void start_cluster_in(const char *mode, const char *more)
 {
     char yaml[300];
     assert_true(service_make(""));
     snprintf(yaml, sizeof yaml,
-             "engine: slurm\npolicy: {name: fcfs}\nslurm: {partitions: [gpu], mode: act, adapter: %s, wait_s: 60}\n",
-             service_path("adapter"));
+             "engine: slurm\npolicy: {name: fcfs}\nslurm: {partitions: [gpu], mode: %s, adapter: %s, wait_s: 60}\n",
+             mode, service_path("adapter"));
     assert_true(service_write("c.yaml", yaml));
     assert_true(service_write("adapter", "#!/bin/sh\n"
                                          "cd \"$(dirname \"$0\")\"\n"
@@ -72,6 +72,27 @@ static void start_cluster(const char *more)
     client_clear(&http);
     http = client_make(service.socket);
     start_again();
+}
+
+static void start_cluster(const char *more)
+{
+    start_cluster_in("act", more);
+}
+
+static void the_comment_of_a_job_that_waits_has_its_expected_start(void **state)
+{
+    (void)state;
+    start_cluster_in("advise", NULL);
+    for (int i = 1; i <= 5; i++) { /* all GPUs of that type */
+        char line[600];
+        snprintf(line, sizeof line, RUNNING("%d", "%s"), i, i, i < 3 ? "v0" : i < 5 ? "v1" : "m0");
+        say(line);
+    }
+    wait_known(5);
+    wait_for(5, "state", "R");
+    say(PENDING("7"));
+    wait_told("\"op\":\"comment\"");
+    wait_told("\"job\":7,\"text\":\"adlro: expected to start 20");
 }
 
 static void a_job_of_the_cluster_is_placed_runs_and_ends_with_its_code(void **state)
@@ -259,6 +280,7 @@ static void what_the_meter_of_a_node_says_is_the_power_of_its_gpus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SERVICE_TEST(the_comment_of_a_job_that_waits_has_its_expected_start),
         SERVICE_TEST(a_job_of_the_cluster_is_placed_runs_and_ends_with_its_code),
         SERVICE_TEST(a_job_that_was_placed_waits_until_slurm_has_started_it),
         SERVICE_TEST(a_job_that_slurm_bars_waits_for_slurms_reason_until_it_may_start),

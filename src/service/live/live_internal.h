@@ -100,10 +100,12 @@ struct adl_live {
     int64_t prune_us;               /* steady */
     struct adl_live_health *health; /* [gpu] live_health.c */
     uint32_t type_changes[ADL_TYPES_MAX];
-    bool model_alarm;   /* predictions do not hold */
-    int64_t health_us;  /* steady: when speeds are checked again */
-    bool *down;         /* [gpu] as posted to the engine */
-    const char **names; /* [gpus + 1] scratch for a job's GPU names */
+    int64_t forecast_us;    /* steady: when expected starts are told to the cluster again (live_forecast.c) */
+    uint64_t forecast_told; /* jobs up to this one were looked at; 0 = all */
+    bool model_alarm;       /* predictions do not hold */
+    int64_t health_us;      /* steady: when speeds are checked again */
+    bool *down;             /* [gpu] as posted to the engine */
+    const char **names;     /* [gpus + 1] scratch for a job's GPU names */
 };
 
 /* live_clock.c */
@@ -168,6 +170,9 @@ void adl_live_say_stop(struct adl_job_entry *job, const char *why);
 /* live_health.c */
 void adl_live_health_check(struct adl_live *live);                                  /* a few times a second */
 void adl_live_health_drained(struct adl_live *live, uint32_t gpu, const char *why); /* a GPU was drained or resumed */
+
+/* live_forecast.c */
+void adl_live_forecast_tell(struct adl_live *live); /* now and then; the lock is held */
 
 /* live_requests.c: prepare checks and writes (0, or the status of the request), apply changes memory; neither answers.
  */
