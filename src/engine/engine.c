@@ -150,20 +150,6 @@ struct adl_belief *adl_engine_belief(struct adl_engine *engine)
     return engine->belief;
 }
 
-void adl_engine_encode(const struct adl_engine *engine, const struct adl_belief_terms *terms, struct adl_text *ret)
-{
-    adl_belief_encode(engine->belief, engine->correction.drift, terms, ret);
-}
-
-int adl_engine_decode(struct adl_engine *engine, const void *bytes, size_t size, const struct adl_belief_terms *terms,
-                      struct adl_belief_account *ret, struct adl_error *err)
-{
-    const int status = adl_belief_decode(engine->belief, engine->correction.drift, bytes, size, terms, ret, err);
-    if (status == 0)
-        adl_correction_believe(&engine->correction);
-    return status;
-}
-
 int adl_engine_reserve(struct adl_engine *engine, size_t jobs)
 {
     const int status = adl_belief_reserve(engine->belief, jobs);
@@ -555,6 +541,7 @@ int adl_engine_act(struct adl_engine *engine, const struct adl_plan *plan, bool 
 void adl_engine_began(struct adl_engine *engine, uint32_t slot, int64_t start_us)
 {
     adl_state_began(engine->state, slot, start_us);
+    adl_belief_enter(engine->belief, engine->state, slot, engine->state->now_us);
 }
 
 int adl_engine_settle(struct adl_engine *engine, struct adl_error *err)

@@ -109,6 +109,9 @@ void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from);
 struct adl_belief *adl_engine_belief(struct adl_engine *engine);
 /* The same and what was found about drift, as one. */
 void adl_engine_encode(const struct adl_engine *engine, const struct adl_belief_terms *terms, struct adl_text *ret);
+int adl_engine_decode_drift(struct adl_engine *engine, const void *bytes, size_t size,
+                            const struct adl_belief_terms *terms, struct adl_belief_account *ret,
+                            struct adl_error *err); /* that alone */
 int adl_engine_decode(struct adl_engine *engine, const void *bytes, size_t size, const struct adl_belief_terms *terms,
                       struct adl_belief_account *ret, struct adl_error *err);
 double adl_engine_round_s(const struct adl_engine *engine); /* the present length of the policy's rounds; 0 = none */

@@ -174,7 +174,7 @@ static const char *const basis_names[BASIS_COUNT] = {[BY_WORLD] = "world",
                                                      [BY_LIMIT] = "limit",
                                                      [BY_NEIGHBOURS] = "neighbours",
                                                      [BY_LIMITED_NEIGHBOURS] = "limited neighbours",
-                                                     [BY_STEPS] = "steps"};
+                                                     [BY_STEPS] = ADL_RESIDUAL_STEPS};
 
 static struct adl_belief_parts parts_of(struct adl_belief *belief)
 {
@@ -357,6 +357,11 @@ static double at_best(const struct adl_belief *belief, const struct adl_state *s
 static double age_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us)
 {
     return belief->jobs[slot].done_us + at_best(belief, state, slot, ran_us(&state->jobs[slot], now_us));
+}
+
+void adl_belief_enter(struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t time_us)
+{
+    belief->jobs[slot].reached = adl_life_tables_reached(age_us(belief, state, slot, time_us));
 }
 
 /* Jobs without a limit that run, a few at a time: they are known to take longer than that. */

@@ -58,6 +58,10 @@ int adl_belief_decode(struct adl_belief *belief, struct adl_drift *drift, const 
  * nothing. */
 int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret);
 
+/* A running job was not seen before that time, or a belief that was read has counted it until then: life tables count
+ * it from there on. */
+void adl_belief_enter(struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t time_us);
+
 /* Speeds of a type are believed to be this, relative to when it was first seen (predict/drift/drift.h). */
 void adl_belief_set_type_speed(struct adl_belief *belief, uint32_t type, double speed);
 

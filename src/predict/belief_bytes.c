@@ -226,7 +226,7 @@ static int decode_residuals(struct adl_unpack *from, const struct adl_belief_par
         if (place) {
             adl_residuals_sum(&read);
             *place = read;
-            account->ended += read.count;
+            account->ended += strcmp(name, ADL_RESIDUAL_STEPS) == 0 ? 0 : read.count;
         }
     }
     return 0;

@@ -40,6 +40,7 @@ struct adl_belief_terms {
 };
 
 #define ADL_RESIDUAL_KINDS 5
+#define ADL_RESIDUAL_STEPS "steps" /* the kind of jobs that another kind has counted already */
 #define ADL_ORIGIN_SIZE    256
 
 /* What a belief is made of; NULL: this one has no such part. */

@@ -118,6 +118,11 @@ void adl_life_tables_age(struct adl_life_tables *tables, struct adl_life_group g
     *reached = (uint8_t)bins;
 }
 
+uint8_t adl_life_tables_reached(double age_us)
+{
+    return age_us > 0 ? (uint8_t)(bin_of(age_us) + 1) : 0;
+}
+
 void adl_life_tables_end(struct adl_life_tables *tables, struct adl_life_group group, uint8_t reached, double age_us)
 {
     const int bin = bin_of(age_us);

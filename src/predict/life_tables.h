@@ -31,6 +31,9 @@ void adl_life_tables_destroy(struct adl_life_tables *tables); /* accepts NULL */
 void adl_life_tables_age(struct adl_life_tables *tables, struct adl_life_group group, uint8_t *reached, double age_us);
 void adl_life_tables_end(struct adl_life_tables *tables, struct adl_life_group group, uint8_t reached, double age_us);
 
+/* As above: the ages of a job that was not seen before this age, or was counted up to it by tables that were read. */
+uint8_t adl_life_tables_reached(double age_us);
+
 /* Ended jobs that the tables rest on, older ones at less than 1. */
 double adl_life_tables_weight(const struct adl_life_tables *tables);
 

@@ -81,6 +81,8 @@ bool adl_past_jobs_end(struct adl_past_jobs *jobs, uint32_t slot, const struct a
         state->now_us = job->end_us;
         adl_state_start(state, slot, jobs->gpus);
         adl_state_began(state, slot, job->end_us - job->run_us);
+        if (job->seen_us > 0)
+            adl_belief_enter(jobs->belief, state, slot, job->seen_us < job->end_us ? job->seen_us : job->end_us);
         if (job->steps_per_s > 0)
             adl_belief_learn(jobs->belief, &progress, state);
         adl_belief_learn(jobs->belief, &event, state);

@@ -15,6 +15,7 @@ struct adl_past_job {
     uint32_t type;      /* of the GPUs that it had */
     uint8_t end;        /* enum adl_job_end */
     double steps_per_s; /* that it reported at its end; 0 = none */
+    int64_t seen_us;    /* the belief has counted it as running until then; 0 = it has not */
 };
 
 /* cluster and belief outlive it. 0 or ADL_ENOMEM. */

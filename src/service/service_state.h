@@ -33,6 +33,7 @@ const char *adl_gpu_state_name(int state); /* "idle", ... */
 struct adl_service_state_gpu {
     bool drain;                /* an administrator asked for it, or the service drained it because it is slow */
     bool drained_slow;         /* the latter */
+    int64_t drain_us;          /* since when, wall time */
     bool lost;                 /* its driver or the simulator reports it */
     uint32_t foreign;          /* processes from outside the queue */
     char reason[200];          /* of the three above */

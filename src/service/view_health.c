@@ -108,6 +108,7 @@ static void put_gpu(struct adl_json *json, const struct adl_service_state *share
     adl_json_put_string(json, "kind", kinds[found.kind]);
     adl_json_put_bool(json, "confirmed", found.confirmed);
     adl_json_put_bool(json, "drained", shared->gpus[gpu].drained_slow);
+    adl_view_time(json, "drained_s", shared->gpus[gpu].drain ? shared->gpus[gpu].drain_us : 0);
     put_rounded(json, "speed", found.factor);
     put_rounded(json, "error", found.error);
     adl_view_time(json, "since_s", found.since_us + shared->wall_ahead_us);

@@ -257,6 +257,107 @@ static void equal_events_give_equal_bits(void **unused)
     assert_memory_equal(reads[0], reads[1], sizeof reads[0]);
 }
 
+/* ---- jobs without a limit, which life tables count while they run ---- */
+
+static const struct adl_job_spec unlimited = {.id = 1, .user = 3, .gpus = 1, .types = 1, .priority = 0.5f};
+
+static void begin_unlimited(struct bed *bed, uint32_t slot, uint32_t gpu)
+{
+    struct adl_runtimes told;
+    const struct adl_event submit = {
+        .time_us = bed->state->now_us, .kind = ADL_EVENT_SUBMIT, .job = slot, .submit = {.spec = &unlimited}};
+    assert_int_equal(adl_belief_admit(bed->belief, &submit, &told), 0);
+    fixture_run(bed->state, slot, &unlimited, told.best_us[0], gpu);
+}
+
+static void end_unlimited(struct bed *bed, uint32_t slot, double steps_left)
+{
+    const struct adl_event report = {.time_us = bed->state->now_us,
+                                     .kind = ADL_EVENT_PROGRESS,
+                                     .job = slot,
+                                     .steps_per_s = 1,
+                                     .steps_left = steps_left};
+    bed->state->now_us += 10 * SECOND;
+    const struct adl_event finish = {.time_us = bed->state->now_us,
+                                     .kind = ADL_EVENT_FINISH,
+                                     .job = slot,
+                                     .outcome = {.end = ADL_END_COMPLETED, .run_us = 10 * SECOND}};
+    if (steps_left > 0)
+        adl_belief_learn(bed->belief, &report, bed->state);
+    adl_belief_learn(bed->belief, &finish, bed->state);
+    adl_state_finish(bed->state, slot);
+}
+
+static struct adl_text bytes_of(const struct bed *bed, struct adl_belief_terms *terms)
+{
+    struct adl_text text = {0};
+    *terms = (struct adl_belief_terms){.cluster = &bed->cluster, .users = ADL_USERS_UID, .dated = true};
+    adl_belief_encode(bed->belief, NULL, terms, &text);
+    return text;
+}
+
+static void open_learning_bed(struct bed *bed)
+{
+    bed->state = fixture_state(&bed->cluster);
+    assert_int_equal(adl_belief_create(&bed->cluster, true, &bed->belief), 0);
+}
+
+/* The other belief reads what the first has learned, as after a restart, and the job that runs goes on. */
+static void a_job_that_runs_through_a_restart_is_counted_once(void **unused)
+{
+    (void)unused;
+    struct bed bed = make_bed(), other = make_bed();
+    struct adl_belief_terms terms;
+    struct adl_belief_account account;
+    struct adl_error err;
+    open_learning_bed(&bed);
+    open_learning_bed(&other);
+    begin_unlimited(&bed, 1, 1);
+    for (int i = 0; i < 20; i++) {
+        begin_unlimited(&bed, 0, 0);
+        end_unlimited(&bed, 0, 0);
+    }
+    struct adl_text before = bytes_of(&bed, &terms);
+    assert_int_equal(adl_belief_decode(other.belief, NULL, before.data, before.size, &terms, &account, &err), 0);
+    other.state->now_us = bed.state->now_us;
+    begin_unlimited(&other, 1, 1);
+    adl_state_began(other.state, 1, 0);
+    adl_belief_enter(other.belief, other.state, 1, other.state->now_us);
+    for (int i = 0; i < 20; i++) {
+        begin_unlimited(&bed, 0, 0);
+        begin_unlimited(&other, 0, 0);
+        end_unlimited(&bed, 0, 0);
+        end_unlimited(&other, 0, 0);
+    }
+    struct adl_text a = bytes_of(&bed, &terms), b = bytes_of(&other, &terms);
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.data, b.data, a.size);
+    adl_text_clear(&before);
+    adl_text_clear(&a);
+    adl_text_clear(&b);
+    close_bed(&bed);
+    close_bed(&other);
+}
+
+static void a_job_that_reports_steps_counts_as_one_that_ended(void **unused)
+{
+    (void)unused;
+    struct bed bed = make_bed();
+    struct adl_belief_terms terms;
+    struct adl_belief_account account;
+    struct adl_error err;
+    open_learning_bed(&bed);
+    for (int i = 0; i < 5; i++) {
+        begin_unlimited(&bed, 0, 0);
+        end_unlimited(&bed, 0, 10);
+    }
+    struct adl_text text = bytes_of(&bed, &terms);
+    assert_int_equal(adl_belief_decode(bed.belief, NULL, text.data, text.size, &terms, &account, &err), 0);
+    assert_int_equal(account.ended, 5);
+    adl_text_clear(&text);
+    close_bed(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +370,8 @@ int main(void)
         cmocka_unit_test(no_job_says_more_than_its_limit),
         cmocka_unit_test(who_lies_of_steps_does_not_move_what_is_believed_of_others),
         cmocka_unit_test(equal_events_give_equal_bits),
+        cmocka_unit_test(a_job_that_runs_through_a_restart_is_counted_once),
+        cmocka_unit_test(a_job_that_reports_steps_counts_as_one_that_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

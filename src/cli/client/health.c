@@ -1,6 +1,7 @@
 /* health: GPUs and GPU types that are no longer as fast as they were, and whether predictions hold. */
 #include "cli/client/ask.h"
 #include "cli/display.h"
+#include "cli/quantity.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
@@ -19,15 +20,27 @@ static const struct adl_verb verb = {
     .example = "adlro health\nadlro health --json",
 };
 
+/* On a GPU without jobs nothing is measured, so an administrator has to try it. */
+static void put_drain(struct adl_text *text, const cJSON *gpu)
+{
+    const double since_s = adl_member_number(gpu, "drained_s", 0);
+    char moment[ADL_DURATION_SIZE];
+    if (since_s <= 0)
+        return;
+    adl_text_put(text, adl_member_flag(gpu, "drained") ? "; adlro drained it " : "; drained ");
+    adl_text_put(text, adl_moment_print(since_s, moment));
+    if (strcmp(adl_member_text(gpu, "state"), "drained") == 0)
+        adl_text_printf(text, ", so nothing is measured on it: adlro drain %.0f --resume to try it",
+                        adl_member_number(gpu, "gpu", 0));
+}
+
 static bool put_lines(struct adl_text *text, const cJSON *list)
 {
     const cJSON *one;
     cJSON_ArrayForEach(one, list)
     {
-        const char *state = adl_member_text(one, "state");
         adl_display_put(text, adl_member_text(one, "text"), ADL_DISPLAY_ALL);
-        if (adl_member_flag(one, "drained"))
-            adl_text_put(text, strcmp(state, "draining") == 0 ? "; adlro drains it" : "; adlro has drained it");
+        put_drain(text, one);
         adl_text_char(text, '\n');
     }
     return list && list->child;

@@ -48,14 +48,15 @@ void adl_live_destroy(struct adl_live *live); /* accepts NULL */
 int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_error *err);
 
 /* The engine gets what was learned about jobs before. Once, before it adopts jobs, and for an engine that learns in
- * place of one that did not. drift: with what was found about GPUs and types, which such an engine has already. */
+ * place of one that did not. drift: with what was found about GPUs and types, which such an engine has already; an
+ * engine that does not learn gets that. */
 void adl_live_belief_load(struct adl_live *live, bool drift);
 
 /* Slow GPUs that the engine knows now are not announced again. Once, after that. */
 void adl_live_health_begin(struct adl_live *live);
 
-/* Writes what was learned about jobs, before the service ends or an engine takes over that does not learn. The lock is
- * held, and the engine has no events before it. */
+/* Writes what was learned about jobs and GPUs, before the service ends or an engine takes over that does not learn. The
+ * lock is held, and the engine has no events before it. */
 void adl_live_belief_keep(struct adl_live *live);
 
 /* Time of the last event in the store; 0 = none. */

@@ -36,12 +36,14 @@ static bool learns(const struct adl_live *live)
 struct stored {
     struct adl_text bytes;
     uint64_t sequence;
+    int64_t time_us; /* when it was written; 0 = there is none */
 };
 
 static int take_stored(void *context, const struct adl_store_belief *belief, struct adl_error *err)
 {
     struct stored *stored = context;
     stored->sequence = belief->sequence;
+    stored->time_us = belief->time_us;
     if (belief->size > 0)
         adl_text_bytes(&stored->bytes, belief->content, belief->size);
     return adl_text_status(&stored->bytes) ? adl_fail(err, ADL_ENOMEM, "out of memory for what was learned") : 0;
@@ -54,7 +56,8 @@ struct past {
     size_t capacity, count, most;
     uint64_t last; /* sequence */
     uint64_t learned;
-    int64_t run_us; /* of the job that is learned, by its last end; 0 = not told */
+    int64_t run_us;  /* of the job that is learned, by its last end; 0 = not told */
+    int64_t seen_us; /* the belief has counted running jobs until then; 0 = it has not */
 };
 
 static int add_id(struct past *past, uint64_t id)
@@ -166,6 +169,7 @@ static int learn_job(void *context, const struct adl_store_job *row, struct adl_
         return 0;
     job.submit_us = status->eligible_us > 0 ? status->eligible_us : row->submit_us;
     job.steps_per_s = speed_of(past->live, row, job.run_us);
+    job.seen_us = past->seen_us;
     spec.priority = status->priority;
     if (adl_past_jobs_submit(past->jobs, 0, &spec, job.submit_us))
         return adl_fail(err, ADL_ENOMEM, "out of memory for ended jobs");
@@ -173,16 +177,17 @@ static int learn_job(void *context, const struct adl_store_job *row, struct adl_
     return 0;
 }
 
-static uint64_t learn_past(struct adl_live *live, bool all, uint64_t sequence)
+/* since: those that ended after it was written; NULL: all. */
+static uint64_t learn_past(struct adl_live *live, const struct stored *since)
 {
     struct adl_engine *engine = live->shared->engine;
-    struct past past = {.live = live};
+    struct past past = {.live = live, .seen_us = since ? since->time_us : 0};
     if (adl_past_jobs_create(&live->shared->inventory->scenario.cluster, adl_engine_belief(engine), &past.jobs))
         return 0;
-    if (all)
-        find_all(&past);
+    if (since)
+        find_since(&past, since->sequence);
     else
-        find_since(&past, sequence);
+        find_all(&past);
     /* Earlier ones would be forgotten again. */
     for (size_t i = past.count > ADL_REMEMBERED_JOBS ? past.count - ADL_REMEMBERED_JOBS : 0; i < past.count; i++) {
         past.run_us = 0;
@@ -217,17 +222,65 @@ static int decode(struct adl_live *live, const struct stored *stored, bool drift
                  : adl_belief_decode(adl_engine_belief(engine), NULL, bytes, stored->bytes.size, &terms, ret, err);
 }
 
+/* What was found about GPUs, of stored bytes. */
+static int decode_drift(struct adl_live *live, const struct stored *stored, struct adl_error *err)
+{
+    const struct adl_belief_terms terms = terms_of(live);
+    struct adl_belief_account account = {0};
+    return adl_engine_decode_drift(live->shared->engine, stored->bytes.data ? stored->bytes.data : "",
+                                   stored->bytes.size, &terms, &account, err);
+}
+
+/* With learned: false: how limits relate to run times and what was found about GPUs; that alone if a service that
+ * learned wrote it last. */
+static void load_limits(struct adl_live *live)
+{
+    struct stored own = {0}, learned = {0};
+    struct adl_belief_account account = {0};
+    struct adl_error err = {""};
+    int status = 0;
+    adl_store_belief_read(live->config.store, ADL_BELIEF_LIMITS, take_stored, &own, NULL);
+    adl_store_belief_read(live->config.store, ADL_BELIEF_PRESENT, take_stored, &learned, NULL);
+    if (learned.time_us > own.time_us)
+        status = decode_drift(live, &learned, &err);
+    else if (own.time_us > 0)
+        status = decode(live, &own, true, &account, &err);
+    if (status && live->config.say) {
+        char said[480];
+        snprintf(said, sizeof said, "what was found about GPUs before cannot be read: %.380s", err.text);
+        live->config.say(said);
+    }
+    adl_text_clear(&own.bytes);
+    adl_text_clear(&learned.bytes);
+    live->belief_saved = adl_belief_count(adl_engine_belief(live->shared->engine));
+    live->belief_us = live->steady_us;
+}
+
+/* What a service with learned: false has found about GPUs after that time. False: there is none. */
+static bool load_later_drift(struct adl_live *live, int64_t time_us)
+{
+    struct stored own = {0};
+    adl_store_belief_read(live->config.store, ADL_BELIEF_LIMITS, take_stored, &own, NULL);
+    const bool taken = own.time_us > time_us && decode_drift(live, &own, NULL) == 0;
+    adl_text_clear(&own.bytes);
+    return taken;
+}
+
 void adl_live_belief_load(struct adl_live *live, bool drift)
 {
     struct adl_belief *belief = adl_engine_belief(live->shared->engine);
     struct adl_belief_account account = {0};
     struct stored stored = {0};
     struct adl_error err = {""};
-    if (!learns(live))
+    if (!learns(live)) {
+        if (drift)
+            load_limits(live);
         return;
+    }
     const int found = adl_store_belief_read(live->config.store, ADL_BELIEF_PRESENT, take_stored, &stored, &err);
-    const int status = found > 0 ? decode(live, &stored, drift, &account, &err) : found;
-    const uint64_t learned = learn_past(live, found <= 0 || status != 0, stored.sequence);
+    const bool later = drift && load_later_drift(live, stored.time_us);
+    const int status = found > 0 ? decode(live, &stored, drift && !later, &account, &err) : found;
+    const uint64_t learned = learn_past(live, found <= 0 || status != 0 ? NULL : &stored);
     if (status)
         set_aside(live, &stored, err.text, learned);
     else if (found > 0 && live->config.say) {
@@ -267,8 +320,9 @@ void adl_live_belief_save(struct adl_live *live, bool due)
     const double since_us = (double)(live->steady_us - live->belief_us) / live->config.clock->speed;
     due |= (count >= live->belief_saved + SAVED_EVERY && since_us >= SAVED_LEAST_US) ||
            (count != live->belief_saved && since_us >= SAVED_MOST_US);
-    if (!due || !learns(live) || live->disk_full || live->outbox_first < live->outbox_count)
+    if (!due || live->disk_full || live->outbox_first < live->outbox_count)
         return;
+    const char *name = learns(live) ? ADL_BELIEF_PRESENT : ADL_BELIEF_LIMITS;
     adl_engine_encode(live->shared->engine, &terms, &text);
     live->belief_saved = count;
     live->belief_us = live->steady_us;
@@ -279,7 +333,7 @@ void adl_live_belief_save(struct adl_live *live, bool due)
     if (status == 0 && adl_store_event_last(live->config.store, see_sequence, &stored.sequence, &err) < 0)
         status = ADL_EIO;
     if (status == 0)
-        status = adl_store_belief_set(live->config.store, ADL_BELIEF_PRESENT, &stored, &err);
+        status = adl_store_belief_set(live->config.store, name, &stored, &err);
     adl_text_clear(&text);
     adl_service_state_lock(live->shared);
     if (status && live->config.say) {

@@ -66,12 +66,13 @@ static int keep_job(void *context, const struct adl_store_job *row, struct adl_e
 
 static int keep_drain(void *context, const char *gpu, const char *reason, int64_t time_us, struct adl_error *err)
 {
-    (void)time_us, (void)err;
+    (void)err;
     struct adl_live *live = context;
     const uint32_t g = adl_inventory_find(live->shared->inventory, gpu);
     if (g == ADL_NONE)
         return 0;
     live->shared->gpus[g].drain = true;
+    live->shared->gpus[g].drain_us = time_us;
     live->shared->gpus[g].drained_slow = strncmp(reason, ADL_DRAINED_SLOW, strlen(ADL_DRAINED_SLOW)) == 0;
     snprintf(live->shared->gpus[g].reason, sizeof live->shared->gpus[g].reason, "%s", reason);
     return 0;

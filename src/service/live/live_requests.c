@@ -480,6 +480,7 @@ static void apply_drain(struct adl_live *live, const struct adl_request *request
             continue;
         struct adl_service_state_gpu *gpu = &live->shared->gpus[g];
         gpu->drain = request->kind == ADL_REQUEST_DRAIN;
+        gpu->drain_us = live->now_us;
         adl_live_health_drained(live, g, request->text);
         if (!gpu->lost && gpu->foreign == 0)
             snprintf(gpu->reason, sizeof gpu->reason, "%s", gpu->drain ? request->text : "");
