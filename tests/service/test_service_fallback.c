@@ -83,8 +83,8 @@ static void run_times_five_times_as_long_make_the_fallback_decide(void **state)
     wait_text("/metrics", "adlro_policy_fallback 1\n");
     wait_text("/metrics", "adlro_drift_alarms_total{kind=\"model\"} ");
     assert_null(strstr(http.body, "adlro_drift_alarms_total{kind=\"model\"} 0\n"));
-    assert_non_null(strstr(service_said(), "predictions of run times do not hold: "));
-    assert_non_null(strstr(service_said(), "policy easy decides in place of sjf"));
+    assert_non_null(strstr(service_read("err"), "predictions of run times do not hold: "));
+    assert_non_null(strstr(service_read("err"), "policy easy decides in place of sjf"));
 }
 
 static void the_fallback_decides_after_a_restart_too_until_the_administrator_reloads(void **state)
