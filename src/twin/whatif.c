@@ -11,7 +11,7 @@
 /* What one future was like. Times from now. */
 struct tally {
     double start_us, end_us;
-    bool started;
+    bool started, ended;
     double job_energy_j, energy_j;
     double present_us; /* sum over all jobs of the time that they were there */
     double own_us;     /* the same of the job alone */
@@ -71,6 +71,7 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     side->present--;
     side->left -= state->jobs[event->job].spec.id < ADL_FORK_FIRST_ID;
     if (is_target(side, state, event->job)) {
+        side->tally.ended = true;
         side->tally.end_us = (double)(event->time_us - side->begin_us);
         side->tally.job_energy_j = event->outcome.energy_j;
     }
@@ -312,8 +313,14 @@ static double idle_j(const struct side *side, int64_t from_us)
     return from_us < side->until_us ? idle_w * (double)(side->until_us - from_us) * 1e-6 : 0;
 }
 
-/* Plays one future until its end, or until the jobs that were there have ended. */
-static int play(struct side *side, uint32_t number, int64_t until_us, bool until_left, struct adl_error *err)
+/* Nine of ten jobs that were there have ended, and the job that is meant. */
+static bool is_enough(const struct side *side)
+{
+    return side->left <= side->jobs / 10 && (side->tally.ended || !side->config->of_job);
+}
+
+/* Plays one future until its end, or until that is enough. */
+static int play(struct side *side, uint32_t number, int64_t until_us, bool until_enough, struct adl_error *err)
 {
     int status = begin(side, number, until_us, err);
     if (status)
@@ -323,12 +330,12 @@ static int play(struct side *side, uint32_t number, int64_t until_us, bool until
     const struct adl_engine_counts *counts = adl_engine_counts(engine);
     const uint64_t before = counts->events, most = side->config->events_max;
     int more = 1;
-    while (more > 0 && state->now_us < until_us && !(until_left && side->left == 0) &&
+    while (more > 0 && state->now_us < until_us && !(until_enough && is_enough(side)) &&
            (most == 0 || counts->events - before < most))
         more = adl_engine_step(engine, err);
     if (more < 0)
         return more;
-    pass_time(side, until_left ? state->now_us : until_us);
+    pass_time(side, until_enough ? state->now_us : until_us);
     struct tally *tally = &side->tally;
     tally->energy_j = adl_fork_energy_j(side->fork) + idle_j(side, state->now_us);
     tally->own_us = side->config->of_job ? fmin(tally->end_us, (double)(until_us - side->begin_us)) : 0;
@@ -336,7 +343,8 @@ static int play(struct side *side, uint32_t number, int64_t until_us, bool until
     return 0;
 }
 
-/* How far to play: half as long again as the jobs that are there now take in the longest of a few futures. */
+/* How far to play: half as long again as nine of ten jobs that are there now, and the one that is meant, take in the
+ * longest of a few futures. A few jobs may take for ever, and would make all else small. */
 static int find_end(struct game *game, struct adl_error *err)
 {
     const int64_t now_us = adl_engine_state(game->base.engine)->now_us;
