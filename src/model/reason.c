@@ -42,6 +42,7 @@ const char *adl_rule_name(uint8_t rule)
         [ADL_RULE_MOVES_SHARE] = "moves_share",
         [ADL_RULE_MOVES_OWED] = "moves_owed",
         [ADL_RULE_MOVES_PLANNED] = "moves_planned",
+        [ADL_RULE_MOVES_FOR] = "moves_for",
         [ADL_RULE_SAVING] = "saving",
         [ADL_RULE_FOR_PLUGIN] = "for_plugin",
     };

@@ -56,6 +56,7 @@ enum adl_rule {
     ADL_RULE_MOVES_SHARE,   /* it is due GPUs of another type (other = itself): shares here; there */
     ADL_RULE_MOVES_OWED,    /* the same by owed time */
     ADL_RULE_MOVES_PLANNED, /* the same by cost of run and price, s: here; there with the move */
+    ADL_RULE_MOVES_FOR,     /* it moves because other gains more here, s: what other saves; what the move costs */
     ADL_RULE_SAVING,        /* its progress is not worth its power (other = itself): W it draws; unused */
     ADL_RULE_FOR_PLUGIN,    /* chosen by a plugin (other = itself) */
 

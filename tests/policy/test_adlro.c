@@ -285,6 +285,37 @@ static void a_running_job_moves_to_the_fast_type_and_its_target_is_held(void **u
     }
 }
 
+/* The first job runs on the fast GPU and takes a tenth longer on the slow one, which is free; the second takes a
+ * hundred times as long there. */
+static void a_running_job_moves_so_that_a_waiting_one_gets_its_gpu(void **unused)
+{
+    (void)unused;
+    for (int moves = 0; moves < 2; moves++) {
+        open_types(2, 1, moves ? "" : "moves=false");
+        submit(0, 0, 1, 100, 110);
+        now->jobs[0].spec.flags |= ADL_JOB_PREEMPTIBLE;
+        assert_int_equal(decide_at(0), 1);
+        assert_int_equal(now->jobs[0].type, 0);
+        submit(1, 1, 1, 100, 10000);
+        assert_int_equal(decide_at(1), moves);
+        if (moves) {
+            assert_int_equal(plan.commands[0].kind, ADL_COMMAND_PREEMPT);
+            assert_int_equal(plan.commands[0].job, 0);
+            assert_int_equal(plan.commands[0].reason.rule, ADL_RULE_MOVES_FOR);
+            assert_int_equal(plan.commands[0].reason.other, 1);
+            assert_true(plan.commands[0].reason.value > 80 && plan.commands[0].reason.against < 15);
+            submit(2, 2, 1, 5, 5);
+            assert_int_equal(decide_at(2), 0);
+            evict(0, 3, 0.99);
+            assert_int_equal(decide_at(3), 2);
+            assert_true(runs(0) && runs(1));
+            assert_int_equal(now->jobs[0].type, 1);
+            assert_int_equal(now->jobs[1].type, 0);
+        }
+        close_policy();
+    }
+}
+
 /* 900 s are left of the first job when one of 10 s comes, or one of 800 s. The GPU is held for the short one, also from
  * a shorter job that comes while the first stops. */
 static void a_running_job_is_stopped_for_one_that_needs_much_less(void **unused)
@@ -353,6 +384,7 @@ int main(void)
         cmocka_unit_test(no_gpu_idles_while_a_job_fits_that_all_types_serve_alike),
         cmocka_unit_test(one_type_serves_by_rank),
         cmocka_unit_test(a_running_job_moves_to_the_fast_type_and_its_target_is_held),
+        cmocka_unit_test(a_running_job_moves_so_that_a_waiting_one_gets_its_gpu),
         cmocka_unit_test(a_running_job_is_stopped_for_one_that_needs_much_less),
         cmocka_unit_test(a_stop_has_to_gain_several_times_its_cost),
         cmocka_unit_test(jobs_behind_the_planned_ones_take_gpus_that_are_left),

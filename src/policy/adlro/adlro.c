@@ -8,6 +8,7 @@
  * are left. docs/flagship.md has what was tried. */
 #include "base/copy.h"
 #include "base/real.h"
+#include "policy/adlro/chains.h"
 #include "policy/adlro/corrections.h"
 #include "policy/adlro/due.h"
 #include "policy/adlro/fairness.h"
@@ -36,6 +37,7 @@ struct adlro {
     struct adl_energy *energy;
     struct adl_type_prices prices;
     struct adl_moves moves;
+    struct adl_chains chains;
     struct adl_stops stops;
     bool may_move, may_stop;
     double stop_margin;
@@ -130,6 +132,7 @@ static void destroy(void *policy)
     adl_free_profile_destroy(self->profile);
     adl_corrections_destroy(self->corrections);
     adl_energy_destroy(self->energy);
+    adl_chains_clear(&self->chains);
     adl_stops_clear(&self->stops);
     adl_ranking_clear(&self->ranking);
     adl_due_clear(&self->due);
@@ -149,7 +152,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     if (self)
         self->planned = calloc((size_t)own->planned_jobs, sizeof *self->planned);
     if (!self || !self->planned || adl_corrections_create(cluster, &self->corrections) ||
-        adl_stops_create(&self->stops, cluster) ||
+        adl_chains_create(&self->chains, cluster) || adl_stops_create(&self->stops, cluster) ||
         adl_free_profile_create(cluster, self->corrections, config->preemption_us, &self->profile) ||
         adl_energy_create(cluster, own->objective.energy / own->objective.mean, config->preemption_us, &self->energy)) {
         destroy(self);
@@ -194,6 +197,7 @@ static int copy(void *policy, const void *from)
     self->profile = own.profile;
     self->energy = own.energy;
     self->ranking = own.ranking; /* of one decision */
+    self->chains = own.chains;   /* the same */
     self->stops = own.stops;
     self->due = own.due;
     self->place_capacity = own.place_capacity;
@@ -397,14 +401,6 @@ static int try_leftover(struct adlro *self, const struct adl_state *state, uint3
     return start(self, state, slot, plan) ? ADL_EREFUSED : 1;
 }
 
-static bool room_for(const struct adlro *self, const struct adl_state *state, uint32_t slot)
-{
-    for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1)
-        if (adl_free_profile_free_now(self->profile, (uint32_t)__builtin_ctz(left)) >= state->jobs[slot].spec.gpus)
-            return true;
-    return false;
-}
-
 /* The jobs behind the planned ones, in order of rank; a lane is left at its first job that does not start. */
 static int plan_leftover(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
@@ -414,7 +410,7 @@ static int plan_leftover(struct adlro *self, const struct adl_state *state, stru
         self->places[slot].rank = ++self->turn;
         if (self->lane_left[lane] == self->decision)
             continue;
-        const int started = room_for(self, state, slot) ? try_leftover(self, state, slot, plan) : 0;
+        const int started = adl_free_profile_room_for(self->profile, slot) ? try_leftover(self, state, slot, plan) : 0;
         if (started < 0)
             return started;
         if (!started) {
@@ -423,14 +419,6 @@ static int plan_leftover(struct adlro *self, const struct adl_state *state, stru
         }
     }
     return 0;
-}
-
-static bool any_free(const struct adlro *self, const struct adl_state *state)
-{
-    for (uint32_t t = 0; t < state->cluster->type_count; t++)
-        if (adl_free_profile_free_now(self->profile, t) > 0)
-            return true;
-    return false;
 }
 
 /* Jobs that no place was looked for are counted as if they wanted the same types as those planned. */
@@ -514,7 +502,7 @@ static int plan_ranked(struct adlro *self, const struct adl_state *state, uint32
 {
     const uint32_t most = whole ? self->planned_max : part_to_plan(self);
     for (uint32_t n = due; n < most && self->ranking.count > 0; n++) {
-        if (!whole && self->planned_count >= ADL_STOPS_WAITING && !any_free(self, state))
+        if (!whole && self->planned_count >= ADL_STOPS_WAITING && !adl_free_profile_any_free(self->profile))
             return 0;
         if (plan_job(self, state, adl_ranking_pop(&self->ranking, state), plan))
             return ADL_EREFUSED;
@@ -536,10 +524,10 @@ static int plan_queue(struct adlro *self, const struct adl_state *state, bool ha
         return ADL_EREFUSED;
     if (whole)
         update_prices(self, state);
-    return self->ranking.count > 0 && any_free(self, state) ? plan_leftover(self, state, plan) : 0;
+    return self->ranking.count > 0 && adl_free_profile_any_free(self->profile) ? plan_leftover(self, state, plan) : 0;
 }
 
-/* Stops jobs for waiting ones or, if there are none to stop, lets running jobs move. */
+/* Lets running jobs make room for waiting ones, by a move or a stop, or, if there are none, move for their own sake. */
 static int stop_jobs(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
     const struct adl_moves_view view = {.state = state,
@@ -550,12 +538,19 @@ static int stop_jobs(struct adlro *self, const struct adl_state *state, struct a
                                         .price_weight = self->price_weight,
                                         .stop_margin = self->stop_margin,
                                         .switch_us = self->switch_us};
-    const int stopped = self->may_stop ? adl_stops_decide(&self->stops, &self->moves, &view, self->planned,
-                                                          self->planned_count, self->places, plan)
-                                       : 0;
+    const bool may_move = self->may_move && adl_free_profile_any_free(self->profile);
+    const int chained = may_move ? adl_chains_decide(&self->chains, &self->moves, &view, self->planned,
+                                                     self->planned_count, self->places, plan)
+                                 : 0;
+    if (chained < 0)
+        return chained;
+    const int stopped = self->may_stop && chained == 0
+                            ? adl_stops_decide(&self->stops, &self->moves, &view, self->planned, self->planned_count,
+                                               self->places, plan)
+                            : 0;
     if (stopped != 0)
         return stopped < 0 ? stopped : 0;
-    return self->may_move && any_free(self, state) ? adl_moves_decide(&self->moves, &view, plan) : 0;
+    return may_move ? adl_moves_decide(&self->moves, &view, plan) : 0;
 }
 
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
@@ -566,7 +561,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if ((state->queue.count == 0 && !self->may_move) || is_settled(self, state))
         return 0;
     begin(self, state);
-    const bool had_free = any_free(self, state);
+    const bool had_free = adl_free_profile_any_free(self->profile);
     if (!had_free && !self->may_stop)
         return 0;
     int status = finish_moves(self, state, plan);

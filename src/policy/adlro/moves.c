@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-#define LEAST_GAIN 0.1 /* of the cost where it is */
-#define LOOKED_AT  8   /* running jobs of each type, those that end last */
+#define LEAST_GAIN 0.05 /* of the cost where it is */
 
 bool adl_moves_hold_in(const struct adl_moves *moves, const struct adl_cluster *cluster, uint32_t node)
 {
@@ -64,7 +63,7 @@ uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, 
     return count;
 }
 
-static double cost_us(const struct adl_moves_view *view, uint32_t slot, uint32_t type, double rest_us)
+double adl_moves_cost_us(const struct adl_moves_view *view, uint32_t slot, uint32_t type, double rest_us)
 {
     const struct adl_job_spec *spec = &view->state->jobs[slot].spec;
     return rest_us *
@@ -82,16 +81,16 @@ static bool may_gain(const struct adl_moves_view *view, uint32_t slot)
             continue;
         const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(view->state, slot);
         if (here == 0)
-            here = (1 - LEAST_GAIN) * cost_us(view, slot, job->type, 1) *
+            here = (1 - LEAST_GAIN) * adl_moves_cost_us(view, slot, job->type, 1) *
                    adl_rest_factor(view->corrections, view->state, slot, job->type, across);
-        if (cost_us(view, slot, type, adl_rest_factor(view->corrections, view->state, slot, type, false)) < here)
+        if (adl_moves_cost_us(view, slot, type, adl_rest_factor(view->corrections, view->state, slot, type, false)) <
+            here)
             return true;
     }
     return false;
 }
 
-/* The best move of a running job; its gain beyond what a move has to save, at most 0 if there is none. */
-static double best_move(const struct adl_moves_view *view, uint32_t slot, struct adl_move *ret, double ret_costs[2])
+bool adl_moves_find(const struct adl_moves_view *view, uint32_t slot, struct adl_relocation *ret)
 {
     const struct adl_job *job = &view->state->jobs[slot];
     const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(view->state, slot);
@@ -100,39 +99,46 @@ static double best_move(const struct adl_moves_view *view, uint32_t slot, struct
     const double lost_us = (double)adl_stop_lost_us(view->state, slot), move_us = lost_us + (double)view->switch_us;
     const double best_us =
         (rest_us + lost_us) / adl_rest_factor(view->corrections, view->state, slot, job->type, across);
-    const double here_us = cost_us(view, slot, job->type, rest_us);
-    const double least_us = LEAST_GAIN * here_us + view->stop_margin * move_us * job->attempts;
-    double gain_us = 0;
+    ret->here_us = adl_moves_cost_us(view, slot, job->type, rest_us);
+    ret->there_us = HUGE_VAL;
+    ret->margin_us = view->stop_margin * move_us * job->attempts;
     for (uint32_t left = job->eligible & ~(1u << job->type); left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         struct adl_opening opening;
         if (adl_free_profile_free_now(view->profile, type) < job->spec.gpus)
             continue;
-        const double there_us =
-            cost_us(view, slot, type, best_us * adl_rest_factor(view->corrections, view->state, slot, type, false)) +
-            (double)view->switch_us;
-        if (here_us - there_us - least_us <= gain_us)
+        const double run_us = best_us * adl_rest_factor(view->corrections, view->state, slot, type, false);
+        const double there_us = adl_moves_cost_us(view, slot, type, run_us) + (double)view->switch_us;
+        if (there_us >= ret->there_us)
             continue;
         adl_free_profile_find(view->profile, slot, best_us, type, HUGE_VAL, &opening);
         if (opening.start_us != view->state->now_us || opening.bank == ADL_NONE)
             continue;
-        gain_us = here_us - there_us - least_us;
-        *ret = (struct adl_move){slot, type, opening, false};
-        ret_costs[0] = here_us;
-        ret_costs[1] = there_us;
+        ret->there_us = there_us;
+        ret->move = (struct adl_move){slot, type, opening, false};
     }
-    return gain_us;
+    return ret->there_us < HUGE_VAL;
 }
 
-static int move_job(struct adl_moves *moves, const struct adl_moves_view *view, const struct adl_move *move,
-                    const double costs[2], struct adl_plan *plan)
+int adl_moves_begin(struct adl_moves *moves, const struct adl_moves_view *view, const struct adl_move *move,
+                    struct adl_reason reason, struct adl_plan *plan)
 {
     if (adl_plan_preempt(plan, move->slot))
         return ADL_EREFUSED;
-    adl_plan_because(plan, adl_reason_make(ADL_RULE_MOVES_PLANNED, move->slot, costs[0] * 1e-6, costs[1] * 1e-6));
+    adl_plan_because(plan, reason);
     adl_free_profile_take(view->profile, move->slot, move->type, &move->target, moves->gpus);
     moves->list[moves->count++] = *move;
     return 0;
+}
+
+/* Moves a running job if that pays. */
+static int try_move(struct adl_moves *moves, const struct adl_moves_view *view, uint32_t slot, struct adl_plan *plan)
+{
+    struct adl_relocation it = {0};
+    if (!adl_moves_find(view, slot, &it) || it.here_us * (1 - LEAST_GAIN) <= it.there_us + it.margin_us)
+        return 0;
+    return adl_moves_begin(moves, view, &it.move,
+                           adl_reason_make(ADL_RULE_MOVES_PLANNED, slot, it.here_us * 1e-6, it.there_us * 1e-6), plan);
 }
 
 bool adl_moves_may_stop(const struct adl_state *state, uint32_t slot)
@@ -146,16 +152,13 @@ int adl_moves_decide(struct adl_moves *moves, const struct adl_moves_view *view,
     const struct adl_state *state = view->state;
     for (uint32_t t = 0; t < state->cluster->type_count; t++) {
         uint32_t looked_at = 0;
-        for (uint32_t s = state->running[t].last; s != ADL_NONE && looked_at < LOOKED_AT; looked_at++) {
+        for (uint32_t s = state->running[t].last; s != ADL_NONE && looked_at < ADL_MOVES_LOOKED_AT; looked_at++) {
             const uint32_t slot = s;
-            struct adl_move move = {0};
-            double costs[2] = {0};
             s = state->nodes[s].previous;
             if (moves->count == ADL_MOVES_MAX)
                 return 0;
-            if (adl_moves_may_stop(state, slot) && state->jobs[slot].spec.gpus <= ADL_BANK_GPUS_MAX &&
-                may_gain(view, slot) && best_move(view, slot, &move, costs) > 0 &&
-                move_job(moves, view, &move, costs, plan))
+            if (adl_moves_may_stop(state, slot) && !adl_moves_hold_for(moves, slot) && may_gain(view, slot) &&
+                try_move(moves, view, slot, plan))
                 return ADL_EREFUSED;
         }
     }

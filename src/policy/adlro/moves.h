@@ -1,7 +1,7 @@
 /* moves: running jobs that are stopped because they end earlier on free GPUs of another type, and the GPUs that are
  * held for jobs that will start when they or others have stopped.
  *
- * A move has to save a tenth of what the job costs where it is and, beside that, several times what the move itself
+ * A move has to save a twentieth of what the job costs where it is and, beside that, several times what the move itself
  * costs, more for each earlier stop. The GPUs that the job will get are held until it has stopped; then it starts
  * there. */
 #ifndef ADLRO_POLICY_ADLRO_MOVES_H
@@ -13,7 +13,8 @@
 #include "policy/adlro/profile.h"
 #include "policy/adlro/rest.h"
 
-#define ADL_MOVES_MAX 16 /* at one time */
+#define ADL_MOVES_MAX       16 /* at one time */
+#define ADL_MOVES_LOOKED_AT 32 /* running jobs of each type, those that end last */
 
 struct adl_moves {
     struct adl_move {
@@ -48,6 +49,22 @@ struct adl_moves_view {
 
 /* True if a running job may be stopped, and not at the instant at which it started. */
 bool adl_moves_may_stop(const struct adl_state *state, uint32_t slot);
+
+/* What the rest of a job's run costs on a type: time, price and energy. */
+double adl_moves_cost_us(const struct adl_moves_view *view, uint32_t slot, uint32_t type, double rest_us);
+
+/* Where a running job could go. */
+struct adl_relocation {
+    struct adl_move move;
+    double here_us, there_us, margin_us; /* what it costs as it is; there with the move; what a move has to save */
+};
+
+/* The cheapest free GPUs of another type, in one node, whose use delays no planned job; false if there are none. */
+bool adl_moves_find(const struct adl_moves_view *view, uint32_t slot, struct adl_relocation *ret);
+
+/* Stops the job for a move and holds its target; there is room in the list. 0 or ADL_EREFUSED. */
+int adl_moves_begin(struct adl_moves *moves, const struct adl_moves_view *view, const struct adl_move *move,
+                    struct adl_reason reason, struct adl_plan *plan);
 
 /* Adds stops of jobs that move, after the waiting jobs were planned. 0 or ADL_EREFUSED. */
 int adl_moves_decide(struct adl_moves *moves, const struct adl_moves_view *view, struct adl_plan *plan);

@@ -424,6 +424,23 @@ uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint3
     return profile->free_now[type];
 }
 
+bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot)
+{
+    const struct adl_job *job = &profile->state->jobs[slot];
+    for (uint32_t left = job->eligible; left; left &= left - 1)
+        if (profile->free_now[__builtin_ctz(left)] >= job->spec.gpus)
+            return true;
+    return false;
+}
+
+bool adl_free_profile_any_free(const struct adl_free_profile *profile)
+{
+    for (uint32_t t = 0; t < profile->cluster->type_count; t++)
+        if (profile->free_now[t] > 0)
+            return true;
+    return false;
+}
+
 struct adl_room adl_free_profile_room(const struct adl_free_profile *profile, uint32_t bank)
 {
     const struct adl_node_profile *node = &profile->nodes[profile->cluster->banks[bank].node];

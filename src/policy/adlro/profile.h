@@ -37,6 +37,8 @@ bool adl_free_profile_take(struct adl_free_profile *profile, uint32_t slot, uint
 
 /* GPUs of a type that are free now and that no job of this decision took. */
 uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint32_t type);
+bool adl_free_profile_any_free(const struct adl_free_profile *profile);                /* of any type */
+bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot); /* as many as the job needs */
 
 /* The same of a bank, with what its node has. */
 struct adl_room {

@@ -210,6 +210,8 @@ static const struct phrase {
                              adl_reason_time},
     [ADL_RULE_MOVES_PLANNED] = {"moves to other GPUs: {a} of running and price there with the move, {v} here", NULL,
                                 NULL, adl_reason_time},
+    [ADL_RULE_MOVES_FOR] = {"moves to other GPUs for {o}, which saves {v} here; the move costs {a}", NULL, NULL,
+                            adl_reason_time},
     [ADL_RULE_FOR_PLUGIN] = {"stopped by the plugin that decides", NULL, NULL, say_number},
     [ADL_RULE_SAVING] = {"saves {v}: its progress is not worth the power now", NULL, NULL, say_watts},
 };
