@@ -416,6 +416,13 @@ static void pace(struct adl_forecasts *forecasts, const struct adl_forecast_conf
     forecasts->quick_ns = now_ns + interval_ns;
 }
 
+static void count_failure(struct adl_forecasts *forecasts)
+{
+    pthread_mutex_lock(&forecasts->lock);
+    forecasts->counts.failures++;
+    pthread_mutex_unlock(&forecasts->lock);
+}
+
 static void *run(void *self)
 {
     struct adl_forecasts *forecasts = self;
@@ -426,7 +433,8 @@ static void *run(void *self)
         const enum due due = is_due(forecasts, &config);
         if (due != DUE_NOTHING) {
             const double begin_s = cpu_s();
-            make_round(forecasts, config.futures, due == DUE_QUICK, &err); /* if it fails, the next one may not */
+            if (make_round(forecasts, config.futures, due == DUE_QUICK, &err)) /* the next one may succeed */
+                count_failure(forecasts);
             pace(forecasts, &config, due, cpu_s() - begin_s);
         }
         wait_a_moment(forecasts);

@@ -29,13 +29,14 @@ struct adl_start_forecast {
 
 struct adl_forecasts_counts {
     bool on;
-    int64_t made_us;  /* the last; 0 = none yet */
-    double age_s;     /* since the last was made, in real time */
-    uint32_t jobs;    /* that have one */
-    bool limits;      /* the last rest on time limits ... */
-    uint64_t ended;   /* ... because only so many jobs have ended */
-    double cpu_s;     /* that they took */
-    uint64_t started; /* jobs that have started after a first forecast from the belief ... */
+    int64_t made_us;   /* the last; 0 = none yet */
+    double age_s;      /* since the last was made, in real time */
+    uint32_t jobs;     /* that have one */
+    bool limits;       /* the last rest on time limits ... */
+    uint64_t ended;    /* ... because only so many jobs have ended */
+    uint64_t failures; /* rounds of which nothing came */
+    double cpu_s;      /* that they took */
+    uint64_t started;  /* jobs that have started after a first forecast from the belief ... */
     uint64_t in_p50, in_p90;
 };
 

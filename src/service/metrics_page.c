@@ -259,6 +259,8 @@ static void put_forecasts(struct adl_metrics_page *page, const struct adl_servic
             "Time since the last forecast of start times was made.", c.age_s);
     put(page, "adlro_forecast_jobs", ADL_METRIC_GAUGE, NULL, "Waiting jobs with a forecast.", c.jobs);
     put(page, "adlro_forecast_cpu_seconds", ADL_METRIC_COUNTER, "seconds", "CPU time of forecasts.", c.cpu_s);
+    put(page, "adlro_forecast_failures", ADL_METRIC_COUNTER, NULL,
+        "Rounds of forecasts that failed, because the service was too busy or memory was short.", (double)c.failures);
     put(page, "adlro_forecast_from_limits", ADL_METRIC_GAUGE, NULL,
         "1 while forecasts rest on time limits, because too few jobs have ended, else 0.", c.limits ? 1 : 0);
     put(page, "adlro_forecast_judged", ADL_METRIC_COUNTER, NULL,

@@ -311,6 +311,20 @@ static void the_queue_gives_a_reason_for_every_job_that_waits(void **state)
     free(p);
 }
 
+static void expected_starts_are_said_wherever_a_waiting_job_is_shown(void **state)
+{
+    (void)state;
+    struct printed *p = RUN(queue, "--start");
+    assert_has(p->out, "ST START_TIME          START_P90           GPUS");
+    assert_has(p->out, " PD 2023-11-1");
+    assert_null(strstr(p->out, " R "));
+    free(p);
+    p = RUN(show, "2");
+    assert_has(p->out, "Starts:         expected 2023-11-1");
+    assert_has(p->out, " in 9 of 10 cases (as of 2023-11-1");
+    free(p);
+}
+
 static void show_describes_a_job_or_the_cluster(void **state)
 {
     (void)state;
@@ -345,7 +359,7 @@ static void explain_lists_events_with_their_reasons(void **state)
     (void)state;
     struct printed *p = RUN(explain, "4");
     assert_int_equal(p->code, 0);
-    assert_has(p->out, "Job 4 (train of ann) waits: 2 GPUs of type v100 are not free\n");
+    assert_has(p->out, "Job 4 (train of ann) waits: 2 GPUs of type v100 are not free; its start is expected 2023-");
     assert_has(p->out, "  submitted\n");
     assert_has(p->out, "  started on GPU-0,GPU-1: first in the queue (speed 1.5)\n");
     free(p);
@@ -569,6 +583,7 @@ int main(void)
         TEST(bad_submissions_are_refused_before_anything_is_sent),
         TEST(exported_variables_are_chosen_by_name),
         TEST(the_queue_gives_a_reason_for_every_job_that_waits),
+        TEST(expected_starts_are_said_wherever_a_waiting_job_is_shown),
         TEST(show_describes_a_job_or_the_cluster),
         TEST(explain_lists_events_with_their_reasons),
         TEST(a_log_is_followed_until_the_job_has_ended),
