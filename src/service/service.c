@@ -143,6 +143,7 @@ static int open_executor(struct adl_service *service, struct adl_error *err)
                                               .inventory = &config->inventory,
                                               .clock = &service->clock,
                                               .urgent_fd = adl_request_queue_fd(service->shared.request_queue),
+                                              .socket = service->socket, /* set before a job starts */
                                               .shepherd = service->shepherd[0] != '\0' ? service->shepherd : NULL,
                                               .grace_us = (int64_t)(config->grace_s * 1e6),
                                               .cgroup = config->cgroup,

@@ -191,6 +191,7 @@ int adl_environment_build(const struct adl_environment *environment, const struc
     put_string(&own, "SHELL", environment->shell);
     put_string(&own, "PATH", environment->path);
     put_string(&own, "LANG", environment->lang);
+    put_string(&own, "ADLRO_SOCKET", environment->socket);
     const uint32_t defaults = own.count;
     put_gpus(&own, "CUDA_VISIBLE_DEVICES", environment, ADL_GPU_NVIDIA, false);
     put_gpus(&own, "ROCR_VISIBLE_DEVICES", environment, ADL_GPU_AMD, false);

@@ -21,8 +21,9 @@ struct adl_environment {
     int64_t job_id;
     const char *name;
     const char *submit_dir;
-    /* For USER and LOGNAME, HOME, SHELL, PATH and LANG where the submission does not have them; NULL: nothing. */
-    const char *user, *home, *shell, *path, *lang;
+    /* For USER and LOGNAME, HOME, SHELL, PATH, LANG and ADLRO_SOCKET where the submission does not have them; NULL:
+     * nothing. */
+    const char *user, *home, *shell, *path, *lang, *socket;
     const char *node; /* or NULL */
     int64_t array_id; /* job id of the array; used if array_index is not -1 */
     int64_t array_index;

@@ -16,6 +16,7 @@ struct adl_executor_local_config {
     struct adl_telemetry_thread *telemetry; /* the executor takes it over; NULL: none is read */
     int64_t grace_us;
     int urgent_fd;        /* readable while a client waits: launching then pauses; -1: none */
+    const char *socket;   /* of the service, for its jobs; NULL: they are not told */
     const char *shepherd; /* program that supervises a task; NULL: this one */
     const char *cgroup;   /* parent of the jobs' cgroups; NULL: none */
     int64_t file_limit;   /* open files of a job without a limit of its own (jobs/resource_limits.h); 0: as many as this

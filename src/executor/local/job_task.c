@@ -45,12 +45,14 @@ static int build_environment(const struct launching *it, const struct adl_store_
         gpus[i] = (struct adl_environment_gpu){.vendor = gpu->vendor, .index = gpu->index, .id = gpu->device};
     }
     const struct adl_account_login login = adl_account_login(row->uid);
+    const char *socket = it->config->socket; /* a relative path means nothing in the job's folder */
     const struct adl_environment environment = {
         .user = row->user,
         .home = login.home,
         .shell = login.shell,
         .path = path_of(row->uid),
         .lang = getenv("LANG"),
+        .socket = socket && socket[0] == '/' ? socket : NULL,
         .job_id = (int64_t)row->spec.id,
         .name = row->name,
         .submit_dir = row->directory,

@@ -130,11 +130,12 @@ static void what_was_submitted_beats_what_a_login_would_set(void **state)
                                                 .home = "/home/u",
                                                 .shell = "/bin/bash",
                                                 .path = "/usr/bin:/bin",
-                                                .lang = "C.UTF-8"};
+                                                .lang = "C.UTF-8",
+                                                .socket = "/run/adlro/socket"};
     struct adl_strings env = build(&environment, submitted);
-    static const char *expected[][2] = {{"PATH", "/opt/bin"},   {"SHELL", ""},    {"HOME", "/home/u"},
-                                        {"USER", "u"},          {"LOGNAME", "u"}, {"LANG", "C.UTF-8"},
-                                        {"SLURM_JOB_USER", "u"}};
+    static const char *expected[][2] = {
+        {"PATH", "/opt/bin"}, {"SHELL", ""},       {"HOME", "/home/u"},     {"USER", "u"},
+        {"LOGNAME", "u"},     {"LANG", "C.UTF-8"}, {"SLURM_JOB_USER", "u"}, {"ADLRO_SOCKET", "/run/adlro/socket"}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_string_equal(value_of(&env, expected[i][0]), expected[i][1]);
     adl_environment_clear(&env);
