@@ -129,13 +129,14 @@ static double forecast_s(const struct live *live, uint64_t job)
     const struct adl_starts_config config = {.fork = {.engine = live->engine, .preemption = live->scenario.preemption},
                                              .futures = FUTURES,
                                              .horizon_s = 1e6};
+    const size_t middle = FUTURES / 2;
     double start_s = -1;
     if (adl_starts_create(&config, &starts, &err) || adl_starts_refresh(starts, live->engine, NULL, 7, ADL_NONE, &err))
         fail_msg("%s", err.text);
     for (uint32_t slot = 0; slot < state->job_capacity; slot++) {
         const int64_t *times_us = adl_starts_of(starts, slot);
         if (times_us && state->jobs[slot].spec.id == job)
-            start_s = (double)(times_us[FUTURES / 2 - 1] + times_us[FUTURES / 2] - 2 * state->now_us) * 0.5e-6;
+            start_s = (double)(times_us[middle - 1] + times_us[middle] - 2 * state->now_us) * 0.5e-6;
     }
     adl_starts_destroy(starts);
     return start_s;
