@@ -112,8 +112,7 @@ static int change_policy(struct year *year, const struct adl_policy_ops *policy,
 
 static int promote(struct year *year, bool force, struct adl_error *err)
 {
-    const int64_t now_us = adl_engine_state(year->engine)->now_us;
-    const int status = adl_gate_promote(&year->gate, &year->evidence, now_us, force, err);
+    const int status = adl_gate_promote(&year->gate, &year->evidence, force, err);
     if (status)
         return status;
     year->result->promoted_day = day_of(year);
@@ -195,7 +194,7 @@ static int open_year(struct year *year, struct adl_error *err)
     if (status)
         return status;
     year->scenario.workload.jobs = (uint64_t)(year->scenario.workload.arrivals.rate_per_h * 24 * (plan->days + 10));
-    adl_gate_begin(&year->gate, &terms, 0);
+    adl_gate_begin(&year->gate, &terms);
     status = adl_world_sim_create(&year->scenario, plan->seed, ADL_REGIME_LEARNED, &year->world, err);
     if (status == 0 && adl_recent_create(&year->scenario.cluster, &year->recent))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for a year");

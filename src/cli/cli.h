@@ -47,6 +47,8 @@ extern const struct adl_command_verb adl_verb_priority;
 extern const struct adl_command_verb adl_verb_progress;
 extern const struct adl_command_verb adl_verb_drain;
 extern const struct adl_command_verb adl_verb_health;
+extern const struct adl_command_verb adl_verb_shadow;
+extern const struct adl_command_verb adl_verb_promote;
 extern const struct adl_command_verb adl_verb_top;
 extern const struct adl_command_verb adl_verb_token;
 

@@ -249,6 +249,25 @@ static void put_predictions(struct adl_metrics_page *page, const struct snapshot
         s->fallen_back ? 1 : 0);
 }
 
+static void put_shadow(struct adl_metrics_page *page, struct adl_service_state *shared)
+{
+    adl_service_state_lock(shared);
+    const struct adl_shadowing_counts c = adl_shadowing_counts(shared->shadowing);
+    adl_service_state_unlock(shared);
+    put(page, "adlro_shadow_promotions", ADL_METRIC_COUNTER, NULL, "Policies that were promoted.",
+        (double)c.promotions);
+    put(page, "adlro_shadow_rollbacks", ADL_METRIC_COUNTER, NULL, "Policies that were rolled back by themselves.",
+        (double)c.rollbacks);
+    if (!c.on)
+        return;
+    put(page, "adlro_shadow_windows", ADL_METRIC_GAUGE, NULL, "Windows in which both policies were compared.",
+        (double)c.windows);
+    put(page, "adlro_shadow_stage", ADL_METRIC_GAUGE, NULL,
+        "Of the gate: 0 closed, 1 open, 2 on trial, 3 confirmed, 4 rolled back.", c.stage);
+    put(page, "adlro_shadow_jct_change_ratio", ADL_METRIC_GAUGE, "ratio",
+        "Change of the mean completion time under the policy that shadows.", c.change.mean);
+}
+
 /* Without the lock: forecasts and copies of the engine have their own. */
 static void put_forecasts(struct adl_metrics_page *page, const struct adl_service_state *shared)
 {
@@ -388,6 +407,8 @@ int adl_metrics_page_write(struct adl_service_state *shared, const struct adl_ht
     put_predictions(&page, &s);
     if (shared->forecasts)
         put_forecasts(&page, shared);
+    if (shared->shadowing)
+        put_shadow(&page, shared);
     if (http)
         put_http(&page, http);
     put_service(&page, shared, &s);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "http/auth.h"
 #include "jobs/submission.h"
+#include "service/shadowing.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +27,9 @@ enum adl_request_kind {
     ADL_REQUEST_RELOAD,   /* read configuration and model again */
     ADL_REQUEST_BELIEF_READ,
     ADL_REQUEST_BELIEF_WRITE, /* in place of what was learned */
+    ADL_REQUEST_SHADOW_START, /* a policy is compared with the one in force */
+    ADL_REQUEST_SHADOW_STOP,
+    ADL_REQUEST_PROMOTE, /* it decides */
 };
 
 struct adl_http_request;
@@ -37,11 +41,13 @@ struct adl_request {
     struct adl_submission *submission; /* SUBMIT; owned */
     uint64_t job;                      /* CANCEL .. PROGRESS */
     float priority;
-    uint64_t step, steps;   /* PROGRESS: steps done, and in all, 0 = not said */
-    uint32_t gpu;           /* DRAIN, RESUME: ADL_NONE = by node */
-    char node[48];          /* the same, all GPUs of this node */
-    char text[200];         /* DRAIN: why; CANCEL: why, or "" */
-    struct adl_text belief; /* BELIEF_READ, BELIEF_WRITE: its bytes; owned */
+    uint64_t step, steps;                  /* PROGRESS: steps done, and in all, 0 = not said */
+    uint32_t gpu;                          /* DRAIN, RESUME: ADL_NONE = by node */
+    char node[48];                         /* the same, all GPUs of this node */
+    char text[200];                        /* DRAIN: why; CANCEL: why, or "" */
+    struct adl_text belief;                /* BELIEF_READ, BELIEF_WRITE: its bytes; owned */
+    struct adl_shadow_candidate candidate; /* SHADOW_START */
+    bool force;                            /* PROMOTE, though the gate is closed */
 
     /* The result: */
     int status; /* 0; ADL_EINVAL bad input; ADL_EABSENT no such job or GPU; ADL_EREFUSED not in this state;

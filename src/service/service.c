@@ -160,17 +160,20 @@ static int open_executor(struct adl_service *service, struct adl_error *err)
 int adl_service_create_engine(struct adl_service *service, const struct adl_service_config *config,
                               const struct adl_policy_ops *policy, struct adl_engine **ret, struct adl_error *err)
 {
-    const struct adl_engine_config engine = {.cluster = &service->config.inventory.scenario.cluster,
-                                             .policy = policy,
-                                             .policy_config = adl_run_policy_config(&config->inventory.scenario),
-                                             .seed = config->seed,
-                                             .learned = config->learned,
-                                             .world_ops = &adl_live_ops,
-                                             .world = service->live,
-                                             .observers = {adl_snapshots_observer(service->shared.snapshots),
-                                                           adl_forecasts_observer(service->shared.forecasts)},
-                                             .observer_count = 2,
-                                             .clock_ns = adl_clock_ns};
+    struct adl_engine_config engine = {.cluster = &service->config.inventory.scenario.cluster,
+                                       .policy = policy,
+                                       .policy_config = adl_run_policy_config(&config->inventory.scenario),
+                                       .seed = config->seed,
+                                       .learned = config->learned,
+                                       .world_ops = &adl_live_ops,
+                                       .world = service->live,
+                                       .observers = {adl_snapshots_observer(service->shared.snapshots),
+                                                     adl_forecasts_observer(service->shared.forecasts),
+                                                     adl_shadowing_observer(service->shared.shadowing)},
+                                       .observer_count = 3,
+                                       .clock_ns = adl_clock_ns};
+    if (config == &service->config)
+        adl_service_set_promoted(service, policy, &engine.policy_config);
     return adl_engine_create(&engine, ret, err);
 }
 
@@ -183,9 +186,10 @@ static int open_snapshots(struct adl_service *service, struct adl_error *err)
                                                 .kill_at_limit =
                                                     service->config.engine != ADL_ENGINE_SIM || scenario->kill_at_limit,
                                                 .one_by_one = scenario->one_by_one};
-    const int status = adl_snapshots_create(&config, &service->shared.snapshots, err);
-    return status ? status
-                  : adl_forecasts_create(&service->config.forecast, &service->shared, &service->shared.forecasts, err);
+    int status = adl_snapshots_create(&config, &service->shared.snapshots, err);
+    if (status == 0)
+        status = adl_forecasts_create(&service->config.forecast, &service->shared, &service->shared.forecasts, err);
+    return status ? status : adl_shadowing_create(&service->shared, &service->shared.shadowing, err);
 }
 
 static int open_live(struct adl_service *service, struct adl_error *err)
@@ -197,7 +201,6 @@ static int open_live(struct adl_service *service, struct adl_error *err)
     shared->inventory = &service->config.inventory;
     shared->policy = service->config.policy;
     shared->private_jobs = service->config.private_jobs;
-    adl_service_set_health(service);
     shared->engine_name = service->executor.ops->name;
     shared->speed = service->clock.speed;
     shared->started_us = adl_service_clock_wall(&service->clock);
@@ -229,8 +232,12 @@ static int open_live(struct adl_service *service, struct adl_error *err)
                                          .say = service->options.say};
     if (status == 0)
         status = adl_live_create(&live, &service->live, err);
-    if (status == 0)
-        status = adl_service_create_engine(service, &service->config, service->config.policy, &shared->engine, err);
+    if (status == 0) {
+        adl_live_shadow_load(service->live);
+        adl_service_set_health(service);
+        shared->policy = adl_service_wanted(service);
+        status = adl_service_create_engine(service, &service->config, shared->policy, &shared->engine, err);
+    }
     if (status == 0) {
         adl_live_belief_load(service->live, true);
         adl_live_health_begin(service->live);
@@ -385,6 +392,7 @@ void adl_service_destroy(struct adl_service *service)
         return;
     adl_http_close(service->http);
     adl_forecasts_destroy(service->shared.forecasts);
+    adl_shadowing_destroy(service->shared.shadowing);
     adl_questions_destroy(service->shared.questions);
     adl_live_destroy(service->live);
     adl_request_queue_destroy(service->shared.request_queue);

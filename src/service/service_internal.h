@@ -14,7 +14,8 @@ struct adl_service {
     struct adl_service_config next; /* read again, to be put in force */
     struct adl_engine *next_engine; /* for it, or for another policy alone */
     const struct adl_policy_ops *next_policy;
-    bool next_read; /* next was read again */
+    bool next_read;   /* next was read again */
+    bool next_fallen; /* it is the fallback */
     struct adl_service_clock clock;
     char directory[ADL_STORE_PATH_MAX];
     char socket[108];
@@ -44,5 +45,9 @@ int adl_service_read_again(void *service, char *ret_text, size_t size, struct ad
 int adl_service_switch_policy(void *service, bool fall_back, struct adl_error *err);           /* the same */
 int adl_service_change_engine(struct adl_service *service, struct adl_error *err);             /* to next_engine */
 void adl_service_set_health(struct adl_service *service); /* what the configuration says about it, into the state */
+const struct adl_policy_ops *adl_service_wanted(const struct adl_service *service); /* the promoted or configured one */
+/* The options of the promoted policy, if this is it. */
+void adl_service_set_promoted(const struct adl_service *service, const struct adl_policy_ops *policy,
+                              struct adl_policy_config *config);
 
 #endif

@@ -74,10 +74,24 @@ int adl_service_read_again(void *context, char *ret_text, size_t size, struct ad
     return 1;
 }
 
+const struct adl_policy_ops *adl_service_wanted(const struct adl_service *service)
+{
+    const struct adl_policy_ops *promoted = adl_shadowing_promoted(service->shared.shadowing, NULL);
+    return promoted ? promoted : service->config.policy;
+}
+
+void adl_service_set_promoted(const struct adl_service *service, const struct adl_policy_ops *policy,
+                              struct adl_policy_config *config)
+{
+    struct adl_policy_config own;
+    if (adl_shadowing_promoted(service->shared.shadowing, &own) == policy)
+        *config = own;
+}
+
 int adl_service_switch_policy(void *context, bool fall_back, struct adl_error *err)
 {
     struct adl_service *service = context;
-    const struct adl_policy_ops *policy = fall_back ? service->shared.health.fallback : service->config.policy;
+    const struct adl_policy_ops *policy = fall_back ? service->shared.health.fallback : adl_service_wanted(service);
     struct adl_engine *engine = NULL;
     const int status = adl_service_create_engine(service, &service->config, policy, &engine, err);
     if (status)
@@ -86,6 +100,7 @@ int adl_service_switch_policy(void *context, bool fall_back, struct adl_error *e
     service->next_engine = engine;
     service->next_policy = policy;
     service->next_read = false;
+    service->next_fallen = fall_back;
     return 1;
 }
 
@@ -93,7 +108,8 @@ int adl_service_switch_policy(void *context, bool fall_back, struct adl_error *e
 void adl_service_set_health(struct adl_service *service)
 {
     const struct adl_service_config *config = &service->config;
-    const bool rests = config->learned && !config->policy->blind && config->policy != config->fallback;
+    const struct adl_policy_ops *policy = adl_service_wanted(service);
+    const bool rests = config->learned && !policy->blind && policy != config->fallback;
     struct adl_service_state_health *health = &service->shared.health;
     health->drain_below = config->drain_below;
     health->configured = config->policy;
@@ -134,10 +150,13 @@ int adl_service_change_engine(struct adl_service *service, struct adl_error *err
     if (!learned)
         adl_live_belief_load(service->live, false);
     shared->policy = service->next_policy;
-    if (service->next_read)
+    adl_shadowing_change(shared->shadowing, service->next_read);
+    if (service->next_read) {
         change_config(service);
-    else
-        shared->health.fallen_back = shared->policy != service->config.policy;
+    } else {
+        adl_service_set_health(service);
+        shared->health.fallen_back = service->next_fallen;
+    }
     const int status = adl_live_move(service->live, shared->engine, err);
     if (status)
         return status;

@@ -123,6 +123,7 @@ struct adl_service_state {
     struct adl_request_queue *request_queue; /* used without the lock, like the following */
     struct adl_snapshots *snapshots;         /* copies of the engine for other threads */
     struct adl_forecasts *forecasts;         /* when jobs will start */
+    struct adl_shadowing *shadowing;         /* another policy, compared with the one in force; with the lock */
     struct adl_questions *questions;         /* what-if questions of clients */
     struct adl_events *events;
     const char *state_directory; /* for threads that open their own store */

@@ -1,20 +1,20 @@
 #include "twin/gate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 const char *const adl_gate_stage_names[ADL_GATE_STAGES] = {"closed", "open", "on trial", "confirmed", "rolled back"};
 
-void adl_gate_begin(struct adl_gate *gate, const struct adl_gate_terms *terms, int64_t now_us)
+void adl_gate_begin(struct adl_gate *gate, const struct adl_gate_terms *terms)
 {
-    *gate = (struct adl_gate){.terms = *terms, .since_us = now_us};
+    *gate = (struct adl_gate){.terms = *terms};
     snprintf(gate->reason, sizeof gate->reason, "no window was played yet");
 }
 
-static int enter(struct adl_gate *gate, int stage, int64_t now_us, int action)
+static int enter(struct adl_gate *gate, int stage, int action)
 {
     gate->stage = stage;
-    gate->since_us = now_us;
     return action;
 }
 
@@ -46,11 +46,6 @@ static const char *broken_by_promoted(const struct adl_gate *gate, const struct 
     return NULL;
 }
 
-static double shown_s(const struct adl_shadow_evidence *evidence)
-{
-    return (double)(evidence->end_us - evidence->begin_us) * 1e-6;
-}
-
 static int judge_candidate(struct adl_gate *gate, const struct adl_shadow_evidence *evidence)
 {
     const struct adl_interval change = interval_of(gate, evidence, ADL_SHADOW_JCT);
@@ -62,16 +57,15 @@ static int judge_candidate(struct adl_gate *gate, const struct adl_shadow_eviden
     else if (!gains)
         snprintf(gate->reason, sizeof gate->reason,
                  change.lo > 0 ? "the candidate is worse" : "a gain is not shown yet");
-    else if (shown_s(evidence) < gate->terms.time_s)
-        snprintf(gate->reason, sizeof gate->reason, "a gain is shown over %.1f of %.1f days", shown_s(evidence) / 86400,
+    else if (evidence->span_s < gate->terms.time_s)
+        snprintf(gate->reason, sizeof gate->reason, "a gain is shown over %.1f of %.1f days", evidence->span_s / 86400,
                  gate->terms.time_s / 86400);
     else
         snprintf(gate->reason, sizeof gate->reason, "a gain is shown, and no guarantee was broken");
-    const bool open = !broken && gains && shown_s(evidence) >= gate->terms.time_s;
+    const bool open = !broken && gains && evidence->span_s >= gate->terms.time_s;
     if (open == (before == ADL_GATE_OPEN))
         return ADL_GATE_NOTHING;
-    return enter(gate, open ? ADL_GATE_OPEN : ADL_GATE_CLOSED, evidence->end_us,
-                 open ? ADL_GATE_MAY_PROMOTE : ADL_GATE_NOTHING);
+    return enter(gate, open ? ADL_GATE_OPEN : ADL_GATE_CLOSED, open ? ADL_GATE_MAY_PROMOTE : ADL_GATE_NOTHING);
 }
 
 static int judge_promoted(struct adl_gate *gate, const struct adl_shadow_evidence *evidence)
@@ -80,12 +74,12 @@ static int judge_promoted(struct adl_gate *gate, const struct adl_shadow_evidenc
     const char *broken = broken_by_promoted(gate, evidence);
     if (broken || change.hi < 0) {
         snprintf(gate->reason, sizeof gate->reason, "%s", broken ? broken : "the policy before would have done better");
-        return enter(gate, ADL_GATE_ROLLED_BACK, evidence->end_us, ADL_GATE_ROLL_BACK);
+        return enter(gate, ADL_GATE_ROLLED_BACK, ADL_GATE_ROLL_BACK);
     }
-    if ((double)(evidence->end_us - gate->since_us) * 1e-6 < gate->terms.trial_s)
+    if (evidence->span_s < gate->terms.trial_s)
         return ADL_GATE_NOTHING;
     snprintf(gate->reason, sizeof gate->reason, "no loss was shown over %.1f days", gate->terms.trial_s / 86400);
-    return enter(gate, ADL_GATE_CONFIRMED, evidence->end_us, ADL_GATE_CONFIRM);
+    return enter(gate, ADL_GATE_CONFIRMED, ADL_GATE_CONFIRM);
 }
 
 int adl_gate_judge(struct adl_gate *gate, const struct adl_shadow_evidence *evidence)
@@ -108,25 +102,30 @@ int adl_gate_try(struct adl_gate *gate, const struct adl_trial *trial)
     snprintf(gate->reason, sizeof gate->reason,
              "looking ahead, the policy before does better: time in the system %.0f %% less (%.0f to %.0f)",
              -100 * trial->change.mean / all, -100 * change.hi / all, -100 * change.lo / all);
-    return enter(gate, ADL_GATE_ROLLED_BACK, trial->made_us, ADL_GATE_ROLL_BACK);
+    return enter(gate, ADL_GATE_ROLLED_BACK, ADL_GATE_ROLL_BACK);
 }
 
-int adl_gate_promote(struct adl_gate *gate, const struct adl_shadow_evidence *evidence, int64_t now_us, bool force,
+int adl_gate_promote(struct adl_gate *gate, const struct adl_shadow_evidence *evidence, bool force,
                      struct adl_error *err)
 {
     const struct adl_shadow_change change = adl_shadow_change_of(evidence, ADL_SHADOW_JCT, gate->terms.alpha);
     if (gate->stage != ADL_GATE_CLOSED && gate->stage != ADL_GATE_OPEN)
         return adl_fail(err, ADL_EREFUSED, "no candidate shadows: its state is %s", adl_gate_stage_names[gate->stage]);
-    if (gate->stage == ADL_GATE_CLOSED && !force)
+    if (gate->stage == ADL_GATE_CLOSED && !force) {
+        char between[80] = "too few for an interval";
+        if (change.interval.hi < HUGE_VAL)
+            snprintf(between, sizeof between, "between %+.1f and %+.1f %%", 100 * change.interval.lo,
+                     100 * change.interval.hi);
         return adl_fail(
             err, ADL_EREFUSED,
-            "%s: after %llu windows (%.1f days) mean JCT changes by %+.1f %%, between %+.1f and %+.1f %%; it "
-            "has to be below 0 over %.1f days",
-            gate->reason, (unsigned long long)evidence->windows, shown_s(evidence) / 86400, 100 * change.mean,
-            100 * change.interval.lo, 100 * change.interval.hi, gate->terms.time_s / 86400);
+            "%s: after %llu windows (%.1f days) mean JCT changes by %+.1f %%, %s; it has to be below 0 over "
+            "%.1f days",
+            gate->reason, (unsigned long long)evidence->windows, evidence->span_s / 86400, 100 * change.mean, between,
+            gate->terms.time_s / 86400);
+    }
     snprintf(gate->reason, sizeof gate->reason,
              force && gate->stage == ADL_GATE_CLOSED ? "promoted by force" : "promoted; the policy before shadows it");
     gate->looks = 0;
-    enter(gate, ADL_GATE_ON_TRIAL, now_us, 0);
+    gate->stage = ADL_GATE_ON_TRIAL;
     return 0;
 }

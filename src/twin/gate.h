@@ -42,11 +42,10 @@ struct adl_gate {
     struct adl_gate_terms terms;
     int stage;        /* enum adl_gate_stage */
     uint64_t looks;   /* ahead, while it is on trial */
-    int64_t since_us; /* when it got into this stage */
     char reason[200]; /* why it is where it is */
 };
 
-void adl_gate_begin(struct adl_gate *gate, const struct adl_gate_terms *terms, int64_t now_us);
+void adl_gate_begin(struct adl_gate *gate, const struct adl_gate_terms *terms);
 
 /* Another window was played. Closed or open: the evidence is the candidate's against the policy in force. On trial: it
  * is that of the policy in force before, which shadows, against the promoted one. */
@@ -54,7 +53,7 @@ int adl_gate_judge(struct adl_gate *gate, const struct adl_shadow_evidence *evid
 int adl_gate_try(struct adl_gate *gate, const struct adl_trial *trial); /* another look ahead, on trial */
 
 /* The candidate is promoted: 0, or ADL_EREFUSED with the numbers if the gate is not open and it is not forced. */
-int adl_gate_promote(struct adl_gate *gate, const struct adl_shadow_evidence *evidence, int64_t now_us, bool force,
+int adl_gate_promote(struct adl_gate *gate, const struct adl_shadow_evidence *evidence, bool force,
                      struct adl_error *err);
 
 #endif

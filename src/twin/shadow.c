@@ -3,7 +3,9 @@
 #include "base/index.h"
 #include "metrics/statistics.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TRIAL_RUNS 16 /* usual run times that a trial looks ahead */
 
@@ -20,6 +22,9 @@ enum { IN_FORCE, CANDIDATE, ARMS };
 struct adl_shadow {
     struct adl_shadow_config config;
     struct adl_policy_config arm_config[ARMS];
+    char *settings[ARMS]; /* what these point to */
+    void *models[ARMS];
+    atomic_bool halted;
     struct stretch recorded, played; /* played: waits for play, or is played */
     bool open, waits;
     double typical_us;
@@ -112,6 +117,26 @@ static int create_fork(struct adl_shadow *shadow, int arm, const struct adl_poli
     return adl_fork_create(&config, &shadow->forks[arm], err);
 }
 
+static void *copy_bytes(const void *from, size_t size)
+{
+    void *bytes = malloc(size + 1);
+    if (bytes)
+        memcpy(bytes, from, size);
+    return bytes;
+}
+
+/* The options and model of a policy may end before the shadow does. */
+static int own_config(struct adl_shadow *shadow, int arm, const struct adl_policy_config *from)
+{
+    struct adl_policy_config *config = &shadow->arm_config[arm];
+    *config = *from;
+    if (from->settings)
+        config->settings = shadow->settings[arm] = copy_bytes(from->settings, strlen(from->settings) + 1);
+    if (from->model)
+        config->model = shadow->models[arm] = copy_bytes(from->model, from->model_size);
+    return (from->settings && !config->settings) || (from->model && !config->model) ? ADL_ENOMEM : 0;
+}
+
 int adl_shadow_create(const struct adl_shadow_config *config, struct adl_shadow **ret, struct adl_error *err)
 {
     const struct adl_engine_config *engine = adl_engine_config(config->engine);
@@ -119,11 +144,16 @@ int adl_shadow_create(const struct adl_shadow_config *config, struct adl_shadow 
     if (!shadow)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a shadow");
     shadow->config = *config;
-    shadow->arm_config[IN_FORCE] = engine->policy_config;
-    shadow->arm_config[CANDIDATE] = config->candidate_config;
-    int status = create_stretch(&shadow->recorded, engine, err);
+    struct adl_engine_config in_force = *engine;
+    int status = 0;
+    if (own_config(shadow, IN_FORCE, &engine->policy_config) ||
+        own_config(shadow, CANDIDATE, &config->candidate_config))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for a shadow");
+    in_force.policy_config = shadow->arm_config[IN_FORCE];
     if (status == 0)
-        status = create_stretch(&shadow->played, engine, err);
+        status = create_stretch(&shadow->recorded, &in_force, err);
+    if (status == 0)
+        status = create_stretch(&shadow->played, &in_force, err);
     if (status == 0)
         status = create_fork(shadow, IN_FORCE, engine->policy, err);
     if (status == 0)
@@ -149,6 +179,10 @@ void adl_shadow_destroy(struct adl_shadow *shadow)
     clear_stretch(&shadow->played);
     for (int arm = 0; arm < ARMS; arm++)
         adl_fork_destroy(shadow->forks[arm]);
+    for (int arm = 0; arm < ARMS; arm++) {
+        free(shadow->settings[arm]);
+        free(shadow->models[arm]);
+    }
     free(shadow->of_slot);
     free(shadow->ends_us);
     free(shadow->times_s);
@@ -267,11 +301,20 @@ static double idle_w(const struct adl_cluster *cluster)
 
 /* ---- playing ---- */
 
-static int step_until(struct adl_engine *engine, int64_t until_us, struct adl_error *err)
+void adl_shadow_halt(struct adl_shadow *shadow)
 {
+    atomic_store(&shadow->halted, true);
+}
+
+static int step_until(struct adl_shadow *shadow, int arm, int64_t until_us, struct adl_error *err)
+{
+    struct adl_engine *engine = adl_fork_engine(shadow->forks[arm]);
     int more = 1;
-    while (more > 0 && adl_engine_state(engine)->now_us < until_us)
+    while (more > 0 && adl_engine_state(engine)->now_us < until_us) {
+        if (atomic_load(&shadow->halted))
+            return adl_fail(err, ADL_EREFUSED, "it was halted");
         more = adl_engine_step(engine, err);
+    }
     return more < 0 ? more : 0;
 }
 
@@ -291,7 +334,7 @@ static int play_arm(struct adl_shadow *shadow, int arm, struct adl_shadow_arm *r
     int status = adl_fork_begin(fork, &future, err);
     const uint64_t refused = adl_engine_counts(engine)->refused;
     if (status == 0)
-        status = step_until(engine, future.until_us, err);
+        status = step_until(shadow, arm, future.until_us, err);
     if (status)
         return status;
     const struct adl_state *state = adl_engine_state(engine);
@@ -346,9 +389,7 @@ void adl_shadow_learn(struct adl_shadow_evidence *evidence, const struct adl_sha
     const double *real = sample->real.figures, *in_force = sample->in_force.figures;
     const double *candidate = sample->candidate.figures;
     const uint64_t count = ++evidence->windows;
-    if (count == 1)
-        evidence->begin_us = sample->begin_us;
-    evidence->end_us = sample->end_us;
+    evidence->span_s += (double)(sample->end_us - sample->begin_us) * 1e-6;
     evidence->jobs += sample->jobs;
     evidence->refused += sample->candidate.refused;
     for (int f = 0; f < ADL_SHADOW_FIGURES; f++) {
@@ -378,7 +419,7 @@ static int try_arm(struct adl_shadow *shadow, int arm, const struct adl_future *
     shadow->window = NULL;
     int status = adl_fork_begin(shadow->forks[arm], future, err);
     if (status == 0)
-        status = step_until(adl_fork_engine(shadow->forks[arm]), future->until_us, err);
+        status = step_until(shadow, arm, future->until_us, err);
     *ret = shadow->area_us;
     return status;
 }
@@ -388,7 +429,7 @@ int adl_shadow_try(struct adl_shadow *shadow, const struct adl_engine *engine, c
 {
     const int64_t now_us = adl_engine_state(engine)->now_us;
     int status = 0;
-    *ret = (struct adl_trial){.made_us = now_us};
+    *ret = (struct adl_trial){0};
     for (uint32_t i = 0; i < ADL_TRIAL_FUTURES && status == 0; i++) {
         double in_force = 0, candidate = 0;
         const struct adl_future future = {.base = engine,

@@ -40,7 +40,7 @@ struct adl_shadow_sample {
 /* Of all windows since it began. Plain data: bytes of one can be kept. */
 struct adl_shadow_evidence {
     uint64_t windows, jobs;
-    int64_t begin_us, end_us;
+    double span_s; /* of all windows together */
     double real[ADL_SHADOW_FIGURES], in_force[ADL_SHADOW_FIGURES], candidate[ADL_SHADOW_FIGURES]; /* means of windows */
     struct adl_confidence change[ADL_SHADOW_FIGURES]; /* candidate less policy in force */
     struct adl_confidence bias;                       /* policy in force less reality, of ADL_SHADOW_JCT */
@@ -74,6 +74,7 @@ struct adl_observer adl_shadow_observer(struct adl_shadow *shadow); /* for the e
 /* Between two steps of the engine. 1: a window is over and waits to be played, which the next one does not wait for;
  * 0: not yet; negative on failure. */
 int adl_shadow_watch(struct adl_shadow *shadow, const struct adl_engine *engine, struct adl_error *err);
+void adl_shadow_halt(struct adl_shadow *shadow); /* play and try fail at once, for good; from any thread */
 int adl_shadow_play(struct adl_shadow *shadow, struct adl_shadow_sample *ret, struct adl_error *err);
 double adl_shadow_typical_us(const struct adl_shadow *shadow); /* the usual run time; 0 = not known yet */
 void adl_shadow_set_typical_us(struct adl_shadow *shadow, double typical_us); /* before the first window */
@@ -82,7 +83,6 @@ void adl_shadow_set_typical_us(struct adl_shadow *shadow, double typical_us); /*
 #define ADL_TRIAL_FUTURES 32
 
 struct adl_trial {
-    int64_t made_us;
     double in_force;              /* mean of the futures: time in the system, summed over jobs */
     struct adl_confidence change; /* candidate less policy in force */
 };

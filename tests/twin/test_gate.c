@@ -78,12 +78,12 @@ static void test_gate_opens_on_a_gain_only_after_the_stated_time(void **unused)
     struct adl_error err;
     struct adl_rng rng = rng_of(700002);
     int action = 0;
-    adl_gate_begin(&gate, &terms, 0);
+    adl_gate_begin(&gate, &terms);
     for (int day = 0; day < 6; day++) {
         add_window(&evidence, -0.2 + 0.01 * adl_rng_normal(&rng), 0, 0);
         assert_int_equal(adl_gate_judge(&gate, &evidence), ADL_GATE_NOTHING);
     }
-    assert_int_equal(adl_gate_promote(&gate, &evidence, 0, false, &err), ADL_EREFUSED);
+    assert_int_equal(adl_gate_promote(&gate, &evidence, false, &err), ADL_EREFUSED);
     assert_non_null(strstr(err.text, "of 7.0 days"));
     assert_non_null(strstr(err.text, "6 windows"));
     for (int day = 6; day < 8; day++) {
@@ -91,7 +91,7 @@ static void test_gate_opens_on_a_gain_only_after_the_stated_time(void **unused)
         action |= adl_gate_judge(&gate, &evidence);
     }
     assert_int_equal(action, ADL_GATE_MAY_PROMOTE);
-    assert_int_equal(adl_gate_promote(&gate, &evidence, 8 * DAY_US, false, &err), 0);
+    assert_int_equal(adl_gate_promote(&gate, &evidence, false, &err), 0);
     assert_int_equal(gate.stage, ADL_GATE_ON_TRIAL);
 }
 
@@ -104,7 +104,7 @@ static void test_gate_stays_shut_without_a_gain(void **unused)
         struct adl_gate gate;
         struct adl_rng rng = rng_of(710000 + (uint64_t)run);
         bool open = false;
-        adl_gate_begin(&gate, &terms, 0);
+        adl_gate_begin(&gate, &terms);
         for (int day = 0; day < 120; day++) {
             add_window(&evidence, 0.2 * adl_rng_normal(&rng), 0, 0);
             open |= adl_gate_judge(&gate, &evidence) == ADL_GATE_MAY_PROMOTE;
@@ -128,14 +128,14 @@ static void test_gate_closes_when_a_guarantee_is_broken(void **unused)
         struct adl_gate gate;
         struct adl_error err;
         struct adl_rng rng = rng_of(700003);
-        adl_gate_begin(&gate, &terms, 0);
+        adl_gate_begin(&gate, &terms);
         for (int day = 0; day < 30; day++)
             add_window(&evidence, -0.2 + 0.01 * adl_rng_normal(&rng), cases[i].tail + 0.01 * adl_rng_normal(&rng),
                        cases[i].missed + 0.001 * adl_rng_normal(&rng));
         assert_int_equal(adl_gate_judge(&gate, &evidence), ADL_GATE_NOTHING);
-        assert_int_equal(adl_gate_promote(&gate, &evidence, 0, false, &err), ADL_EREFUSED);
+        assert_int_equal(adl_gate_promote(&gate, &evidence, false, &err), ADL_EREFUSED);
         assert_non_null(strstr(err.text, cases[i].reason));
-        assert_int_equal(adl_gate_promote(&gate, &evidence, 0, true, &err), 0); /* by force */
+        assert_int_equal(adl_gate_promote(&gate, &evidence, true, &err), 0); /* by force */
     }
 }
 
@@ -143,8 +143,8 @@ static void promote(struct adl_gate *gate)
 {
     const struct adl_shadow_evidence none = {0};
     struct adl_error err;
-    adl_gate_begin(gate, &terms, 0);
-    assert_int_equal(adl_gate_promote(gate, &none, 0, true, &err), 0);
+    adl_gate_begin(gate, &terms);
+    assert_int_equal(adl_gate_promote(gate, &none, true, &err), 0);
 }
 
 static void test_promoted_policy_is_rolled_back_on_a_loss(void **unused)

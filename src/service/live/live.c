@@ -388,6 +388,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         adl_live_belief_save(live, false);
         adl_live_health_check(live);
         adl_live_forecast_tell(live);
+        adl_live_shadow_check(live);
         prune(live);
         check_state_folder(live);
         if (!process_group(live) && (live->outbox_first == live->outbox_count || pause))

@@ -52,6 +52,9 @@ int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_
  * engine that does not learn gets that. */
 void adl_live_belief_load(struct adl_live *live, bool drift);
 
+/* What is known of a policy that shadows, or was promoted. Once, before the first engine. */
+void adl_live_shadow_load(struct adl_live *live);
+
 /* Slow GPUs that the engine knows now are not announced again. Once, after that. */
 void adl_live_health_begin(struct adl_live *live);
 

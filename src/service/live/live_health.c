@@ -27,8 +27,7 @@ static uint32_t changes_of(const struct adl_live *live, uint32_t type)
 
 /* ---- events ---- */
 
-/* To the store, the stream and the log. The lock is released while it writes. */
-static int tell(struct adl_live *live, const char *kind, uint32_t gpu, const char *text)
+int adl_live_tell(struct adl_live *live, const char *kind, uint32_t gpu, const char *text)
 {
     struct adl_error err = {""};
     struct adl_text payload = {0};
@@ -66,7 +65,7 @@ static bool see_gpu(struct adl_live *live, uint32_t gpu)
     live->shared->counts.gpu_alarms += first;
     if (!adl_view_say_gpu(live->shared, gpu, text, sizeof text))
         snprintf(text, sizeof text, "%s:gpu%u runs as its type does again", node->name, gpu - node->gpu_first);
-    tell(live, found.kind == ADL_DRIFT_NONE ? "gpu_recovered" : "gpu_slow", gpu, text);
+    adl_live_tell(live, found.kind == ADL_DRIFT_NONE ? "gpu_recovered" : "gpu_slow", gpu, text);
     return true;
 }
 
@@ -80,7 +79,7 @@ static bool see_type(struct adl_live *live, uint32_t type)
     if (!adl_view_say_type(live->shared, type, text, sizeof text))
         return false;
     live->shared->counts.type_alarms++;
-    tell(live, "type_speed", ADL_NONE, text);
+    adl_live_tell(live, "type_speed", ADL_NONE, text);
     return true;
 }
 
@@ -100,7 +99,7 @@ static bool see_predictions(struct adl_live *live)
     live->model_alarm = alarm;
     live->shared->counts.model_alarms += alarm;
     adl_view_say_predictions(live->shared, text, sizeof text);
-    tell(live, alarm ? "model_drift" : "model_recovered", ADL_NONE, text);
+    adl_live_tell(live, alarm ? "model_drift" : "model_recovered", ADL_NONE, text);
     return true;
 }
 
@@ -122,7 +121,7 @@ static void decide_policy(struct adl_live *live)
     if (status <= 0)
         return;
     live->moving = true;
-    tell(live, wanted ? "fallback" : "fallback_end", ADL_NONE, text);
+    adl_live_tell(live, wanted ? "fallback" : "fallback_end", ADL_NONE, text);
 }
 
 /* ---- drains ---- */

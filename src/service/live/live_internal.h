@@ -106,6 +106,7 @@ struct adl_live {
     int64_t health_us;      /* steady: when speeds are checked again */
     bool *down;             /* [gpu] as posted to the engine */
     const char **names;     /* [gpus + 1] scratch for a job's GPU names */
+    char shadow_note[200];  /* live_shadow.c: what is to be logged; "" = nothing */
 };
 
 /* live_clock.c */
@@ -168,6 +169,8 @@ void adl_live_say_stop(struct adl_job_entry *job, const char *why);
 #define ADL_REASON_REQUEUE "requeued: "
 
 /* live_health.c */
+/* An event to the store, the stream and the log; the lock is released while it writes. gpu: ADL_NONE = none. */
+int adl_live_tell(struct adl_live *live, const char *kind, uint32_t gpu, const char *text);
 void adl_live_health_check(struct adl_live *live);                                  /* a few times a second */
 void adl_live_health_drained(struct adl_live *live, uint32_t gpu, const char *why); /* a GPU was drained or resumed */
 
@@ -244,6 +247,11 @@ void adl_live_belief_save(struct adl_live *live, bool due);
 /* ADL_REQUEST_BELIEF_READ and ADL_REQUEST_BELIEF_WRITE, as in live_requests.c. */
 int adl_live_belief_prepare(struct adl_live *live, struct adl_request *request);
 void adl_live_belief_apply(struct adl_live *live, struct adl_request *request);
+
+/* live_shadow.c: a policy that shadows the one in force; the lock is held. */
+int adl_live_shadow_prepare(struct adl_live *live, struct adl_request *request);
+void adl_live_shadow_apply(struct adl_live *live, struct adl_request *request);
+void adl_live_shadow_check(struct adl_live *live); /* between two decisions */
 
 /* Appends an event about a job (0 = none); payload is emptied. */
 int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload,

@@ -538,6 +538,10 @@ int adl_live_request_prepare(struct adl_live *live, struct adl_request *request)
     case ADL_REQUEST_BELIEF_READ:
     case ADL_REQUEST_BELIEF_WRITE:
         return adl_live_belief_prepare(live, request);
+    case ADL_REQUEST_SHADOW_START:
+    case ADL_REQUEST_SHADOW_STOP:
+    case ADL_REQUEST_PROMOTE:
+        return adl_live_shadow_prepare(live, request);
     default:
         return prepare_job_request(live, request);
     }
@@ -568,6 +572,11 @@ void adl_live_request_apply(struct adl_live *live, struct adl_request *request)
     case ADL_REQUEST_BELIEF_READ:
     case ADL_REQUEST_BELIEF_WRITE:
         adl_live_belief_apply(live, request);
+        break;
+    case ADL_REQUEST_SHADOW_START:
+    case ADL_REQUEST_SHADOW_STOP:
+    case ADL_REQUEST_PROMOTE:
+        adl_live_shadow_apply(live, request);
         break;
     case ADL_REQUEST_CANCEL:
         apply_cancel(live, request, job);

@@ -20,6 +20,8 @@ adl_handler adl_route_belief, adl_route_set_belief; /* routes_belief.c */
 adl_handler adl_route_whatif;                       /* routes_whatif.c */
 adl_handler adl_route_progress;                     /* routes_progress.c */
 
+adl_handler adl_route_shadow, adl_route_shadow_start, adl_route_shadow_stop, adl_route_promote; /* routes_shadow.c */
+
 /* ---- those that return false have answered the request ---- */
 
 /* names: the known query parameters, NULL-terminated; NULL = none. */

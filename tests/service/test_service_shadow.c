@@ -1,0 +1,108 @@
+/* A policy that shadows the one in force, in a running service on a simulated cluster: it is compared, refused,
+ * promoted by force, rolled back by hand, and known after a restart. */
+#include "service_check.h"
+#include <signal.h>
+
+static void start_twin(const char *more)
+{
+    char config[300];
+    snprintf(config, sizeof config, "engine: sim\nscenario: twin.yaml\nspeed: 20000\nseed: 5\n%s", more);
+    assert_true(service_make(config));
+    assert_true(service_write(
+        "twin.yaml",
+        "name: twin\ndescription: a queue\ncatalogue: " ADL_SOURCE_DIR "/scenarios/catalogue.yaml\n"
+        "cluster:\n  network_gbs: 10\n  nodes:\n"
+        "    - {name: n, cpu_cores: 64, memory_mib: 500000, link_gbs: 32, gpus: [{type: v100, count: 8}]}\n"
+        "workload:\n  jobs: 20000\n  users: 5\n  arrivals: {process: poisson, rate_per_h: 28}\n"
+        "  limits: {median_factor: 3, sigma: 0.3}\n  mix:\n"
+        "    - {class: resnet50-b64, duration_s: {median: 600, sigma: 0.9, min: 30, max: 9000}, reference: v100, "
+        "gpus: [{count: 1}]}\n"));
+    client_clear(&http);
+    http = client_make(service.socket);
+    start_again();
+}
+
+/* Asks for it again and again until the answer has the text. */
+static void wait_text(const char *path, const char *text)
+{
+    const int64_t until_us = service_now_us() + INT64_C(60000000);
+    for (;;) {
+        expect(200, NULL, "GET %s", path);
+        if (strstr(http.body, text))
+            return;
+        if (service_now_us() > until_us)
+            fail_msg("no '%s' in %s: %.900s", text, path, http.body);
+        nap_ms(10);
+    }
+}
+
+static void wait_windows(void)
+{
+    const int64_t until_us = service_now_us() + INT64_C(60000000);
+    do {
+        expect(200, NULL, "GET /v1/shadow");
+        if (service_now_us() > until_us)
+            fail_msg("no window was played: %.900s", http.body);
+        nap_ms(10);
+    } while (strstr(http.body, "\"windows\":0,"));
+}
+
+static void a_policy_shadows_and_its_promotion_is_refused_with_the_numbers(void **state)
+{
+    (void)state;
+    start_twin("policy: {name: fcfs}\n");
+    expect(200, NULL, "GET /v1/shadow");
+    expect_text("{\"in_force\":\"fcfs\",\"state\":\"none\"}");
+    expect(409, NULL, "POST /v1/promote");
+    expect(409, NULL, "DELETE /v1/shadow");
+    expect(400, "{\"policy\":\"nobody\"}", "POST /v1/shadow");
+    expect_text("there is no policy 'nobody'");
+    expect(400, "{\"policy\":\"sjf\",\"options\":{\"nonsense\":\"1\"}}", "POST /v1/shadow");
+    expect(200, "{\"policy\":\"sjf\"}", "POST /v1/shadow");
+    expect_text("\"in_force\":\"fcfs\",\"state\":\"closed\",\"candidate\":\"sjf\"");
+    wait_windows();
+    expect_text("\"jct_s\":{\"real\":");
+    expect(409, NULL, "POST /v1/promote");
+    expect_text("it has to be below 0 over 7.0 days");
+    wait_text("/metrics", "adlro_shadow_stage 0\n");
+    assert_non_null(strstr(service_said(), "policy sjf shadows"));
+}
+
+static void a_promoted_policy_decides_and_stop_ends_that(void **state)
+{
+    (void)state;
+    start_twin("policy: {name: fcfs}\n");
+    expect(200, "{\"policy\":\"sjf\"}", "POST /v1/shadow");
+    expect(200, "{\"force\":true}", "POST /v1/promote");
+    wait_text("/v1/shadow", "\"in_force\":\"sjf\",\"state\":\"on trial\",\"candidate\":\"sjf\"");
+    expect(409, "{\"policy\":\"easy\"}", "POST /v1/shadow");
+    wait_windows();
+    expect(200, NULL, "DELETE /v1/shadow");
+    wait_text("/v1/shadow", "\"in_force\":\"fcfs\",\"state\":\"rolled back\"");
+    assert_non_null(strstr(service_said(), "promoted by force"));
+}
+
+static void what_is_known_of_a_shadow_survives_a_restart(void **state)
+{
+    (void)state;
+    start_twin("policy: {name: fcfs}\n");
+    expect(200, "{\"policy\":\"sjf\"}", "POST /v1/shadow");
+    expect(200, "{\"force\":true}", "POST /v1/promote");
+    wait_text("/v1/shadow", "\"in_force\":\"sjf\",\"state\":\"on trial\"");
+    assert_int_equal(service_signal(SIGTERM), 0);
+    start_again();
+    expect(200, NULL, "GET /v1/shadow");
+    expect_text("\"in_force\":\"sjf\",\"state\":\"on trial\",\"candidate\":\"sjf\"");
+    expect(200, NULL, "POST /v1/reload");
+    wait_text("/v1/shadow", "{\"in_force\":\"fcfs\",\"state\":\"none\"}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SERVICE_TEST(a_policy_shadows_and_its_promotion_is_refused_with_the_numbers),
+        SERVICE_TEST(a_promoted_policy_decides_and_stop_ends_that),
+        SERVICE_TEST(what_is_known_of_a_shadow_survives_a_restart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
