@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/index.h"
+#include "twin/alternatives.h"
 
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@ struct adl_window {
     uint32_t *anchored;        /* [slot] at the anchor */
     uint32_t *of_slot;         /* [slot] now */
     size_t anchored_capacity, slot_capacity;
+    struct adl_alternatives alternatives; /* of the anchor */
     struct adl_window_fault *faults;
     size_t fault_capacity;
     uint32_t fault_count;
@@ -41,6 +43,7 @@ void adl_window_destroy(struct adl_window *window)
     free(window->anchored);
     free(window->of_slot);
     free(window->faults);
+    adl_alternatives_clear(&window->alternatives);
     free(window);
 }
 
@@ -153,20 +156,21 @@ struct adl_observer adl_window_observer(struct adl_window *window)
 
 /* ---- begin and end ---- */
 
-/* The number of a job of the anchor that is in several slots, or a new one. */
+/* A job that waits in several slots is one job. */
 static int anchor_job(struct adl_window *window, const struct adl_job *job, uint32_t slot)
 {
-    for (uint32_t i = 0; i < window->job_count; i++)
-        if (window->jobs[i].past.spec.id == job->spec.id) {
-            window->anchored[slot] = i;
-            window->jobs[i].past.slot = job->phase == ADL_PHASE_PENDING ? window->jobs[i].past.slot : slot;
-            if (grow_slots(&window->of_slot, &window->slot_capacity, (size_t)slot + 1))
-                return ADL_ENOMEM;
-            window->of_slot[slot] = i;
-            return 0;
-        }
-    window->anchored[slot] = window->job_count;
-    return add_job(window, &job->spec, slot, job->submit_us);
+    const uint32_t *next = window->alternatives.next;
+    uint32_t other = next[slot];
+    while (other != slot && window->anchored[other] == ADL_NONE)
+        other = next[other];
+    if (other == slot) {
+        window->anchored[slot] = window->job_count;
+        return add_job(window, &job->spec, slot, job->submit_us);
+    }
+    if (grow_slots(&window->of_slot, &window->slot_capacity, (size_t)slot + 1))
+        return ADL_ENOMEM;
+    window->anchored[slot] = window->of_slot[slot] = window->anchored[other];
+    return 0;
 }
 
 int adl_window_begin(struct adl_window *window, const struct adl_state *state)
@@ -175,7 +179,8 @@ int adl_window_begin(struct adl_window *window, const struct adl_state *state)
     window->begin_us = state->now_us;
     window->half_us = window->end_us = 0;
     window->job_count = window->fault_count = 0;
-    if (grow_slots(&window->anchored, &window->anchored_capacity, state->job_capacity + 1))
+    if (grow_slots(&window->anchored, &window->anchored_capacity, state->job_capacity + 1) ||
+        adl_alternatives_list(&window->alternatives, state))
         return ADL_ENOMEM;
     for (size_t i = 0; i < window->slot_capacity; i++)
         window->of_slot[i] = ADL_NONE;
