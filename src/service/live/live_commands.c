@@ -84,7 +84,7 @@ static int advise(struct adl_live *live, struct adl_job_entry *job, const struct
         adl_live_publish_decision(live, &decision);
         if (live->config.executor.ops->advise) {
             char text[420];
-            snprintf(text, sizeof text, "adlro would start it on %s (%s)", decision.gpus, decision.why);
+            snprintf(text, sizeof text, "adlro: would start it on %s (%s)", decision.gpus, decision.why);
             live->config.executor.ops->advise(live->config.executor.self, job, text);
         }
     }
