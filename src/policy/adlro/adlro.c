@@ -25,7 +25,6 @@
 #include <string.h>
 
 #define LEFTOVER_MAX  256  /* jobs after the planned ones that are looked at in one decision */
-#define PLANNED_LEAST 16   /* jobs that are planned at least while GPUs are free, however long the queue */
 #define TYPICAL_SHARE 0.01 /* of a new run time, in the average of run times */
 
 struct adlro {
@@ -150,7 +149,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     const struct adlro_options *own = config->options;
     struct adlro *self = calloc(1, sizeof *self);
     if (self)
-        self->planned = calloc((size_t)own->planned_jobs, sizeof *self->planned);
+        self->planned = calloc((size_t)own->planned_jobs + ADL_STOPS_WAITING, sizeof *self->planned);
     if (!self || !self->planned || adl_corrections_create(cluster, &self->corrections) ||
         adl_chains_create(&self->chains, cluster) || adl_stops_create(&self->stops, cluster) ||
         adl_free_profile_create(cluster, self->corrections, config->preemption_us, &self->profile) ||
@@ -239,6 +238,7 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
     else
         self->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX,
                                                 .rest_us = adl_rest_us(state, slot),
+                                                .need_us = adl_rest_cost_us(state, slot),
                                                 .learned = state->belief ? adl_belief_count(state->belief) : 0};
     if (!self->failed && (adl_due_join(&self->due, state, slot, self->places[slot].rest_us) ||
                           adl_fairness_join(&self->fairness, state->jobs[slot].spec.user)))
@@ -302,8 +302,10 @@ static void rank_queue(struct adlro *self, const struct adl_state *state, const 
     self->ranking.count = 0;
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
-            if (!self->places[s].due && !is_served(self, plan, s))
+            if (!self->places[s].due && !is_served(self, plan, s)) {
                 adl_ranking_add(&self->ranking, score_of(self, state, s), s);
+                adl_stops_offer(&self->stops, state, self->places, s);
+            }
     adl_ranking_sort(&self->ranking, state);
 }
 
@@ -320,22 +322,6 @@ static struct adl_place_view view_of(const struct adlro *self, const struct adl_
                                    .delay_weight = self->delay_weight};
 }
 
-/* The job that waits for the GPUs that a start takes: the first one planned there. */
-static uint32_t delayed_by(const struct adlro *self, const struct adl_state *state, const struct adl_place *place)
-{
-    uint32_t found = ADL_NONE;
-    const struct adl_bank *banks = state->cluster->banks;
-    for (uint32_t i = 0; i < self->planned_count; i++) {
-        const struct adl_place *other = &self->places[self->planned[i]];
-        const bool here = place->opening.bank == ADL_NONE || other->opening.bank == ADL_NONE
-                              ? other->type == place->type
-                              : banks[other->opening.bank].node == banks[place->opening.bank].node;
-        if (here && (found == ADL_NONE || other->opening.start_us < self->places[found].opening.start_us))
-            found = self->planned[i];
-    }
-    return found;
-}
-
 /* Why it starts at its place: its rank, what that costs here and on the next best type, and whom it delays. */
 static struct adl_reason reason_of(const struct adlro *self, const struct adl_state *state, uint32_t slot)
 {
@@ -344,7 +330,9 @@ static struct adl_reason reason_of(const struct adlro *self, const struct adl_st
     struct adl_reason reason =
         adl_reason_make(ADL_RULE_PLANNED, first, place->cost_us * 1e-6, place->next_cost_us * 1e-6);
     reason.passed = first != ADL_NONE;
-    const uint32_t delayed = place->opening.delay_us > 0 ? delayed_by(self, state, place) : ADL_NONE;
+    const uint32_t delayed = place->opening.delay_us > 0
+                                 ? adl_place_delayed(state, place, self->places, self->planned, self->planned_count)
+                                 : ADL_NONE;
     if (delayed != ADL_NONE) { /* else a job that moves: it keeps what it holds */
         reason = adl_reason_make(ADL_RULE_DELAYS, delayed, reason.value, reason.against);
         reason.delay_s = (double)place->opening.delay_us * 1e-6;
@@ -449,6 +437,7 @@ static void begin(struct adlro *self, const struct adl_state *state)
     memset(self->waits, 0, sizeof self->waits);
     memset(self->last_us, 0, sizeof self->last_us);
     adl_free_profile_begin(self->profile, state);
+    adl_stops_begin(&self->stops);
 }
 
 /* Jobs that have stopped to move start first, on the GPUs that were held for them. */
@@ -463,6 +452,7 @@ static int finish_moves(struct adlro *self, const struct adl_state *state, struc
                                     .now_type = ADL_NONE,
                                     .cost_us = (double)starts[i].target.run_us,
                                     .rest_us = place->rest_us,
+                                    .need_us = place->need_us,
                                     .learned = place->learned};
         if (start(self, state, starts[i].slot, plan))
             return ADL_EREFUSED;
@@ -489,18 +479,10 @@ static int plan_due(struct adlro *self, const struct adl_state *state, struct ad
     return (int)count;
 }
 
-/* With a queue much longer than what is planned, most decisions plan only part of that: until no GPU is free, and fewer
- * the longer the queue is. They leave prices as they are. */
-static uint32_t part_to_plan(const struct adlro *self)
-{
-    const uint64_t part = (uint64_t)2 * self->planned_max * self->planned_max / (self->ranking.count + 1);
-    return part > PLANNED_LEAST ? (uint32_t)(part < self->planned_max ? part : self->planned_max) : PLANNED_LEAST;
-}
-
 static int plan_ranked(struct adlro *self, const struct adl_state *state, uint32_t due, bool whole,
                        struct adl_plan *plan)
 {
-    const uint32_t most = whole ? self->planned_max : part_to_plan(self);
+    const uint32_t most = whole ? self->planned_max : adl_ranking_part(&self->ranking, self->planned_max);
     for (uint32_t n = due; n < most && self->ranking.count > 0; n++) {
         if (!whole && self->planned_count >= ADL_STOPS_WAITING && !adl_free_profile_any_free(self->profile))
             return 0;
@@ -527,6 +509,29 @@ static int plan_queue(struct adlro *self, const struct adl_state *state, bool ha
     return self->ranking.count > 0 && adl_free_profile_any_free(self->profile) ? plan_leftover(self, state, plan) : 0;
 }
 
+static bool is_planned(const struct adlro *self, uint32_t slot)
+{
+    uint32_t i = 0;
+    while (i < self->planned_count && self->planned[i] != slot)
+        i++;
+    return i < self->planned_count;
+}
+
+/* Jobs for which others may be stopped have to be planned; the number of them that wait, or a failure. */
+static int plan_preemptors(struct adlro *self, const struct adl_state *state, struct adl_plan *plan,
+                           uint32_t ret[ADL_STOPS_WAITING])
+{
+    int count = 0;
+    for (uint32_t i = 0; i < self->stops.least_count; i++) {
+        const uint32_t slot = self->stops.least[i];
+        if (!is_served(self, plan, slot) && !is_planned(self, slot) && plan_job(self, state, slot, plan))
+            return ADL_EREFUSED;
+        if (is_planned(self, slot))
+            ret[count++] = slot;
+    }
+    return count;
+}
+
 /* Lets running jobs make room for waiting ones, by a move or a stop, or, if there are none, move for their own sake. */
 static int stop_jobs(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
@@ -544,10 +549,10 @@ static int stop_jobs(struct adlro *self, const struct adl_state *state, struct a
                                  : 0;
     if (chained < 0)
         return chained;
-    const int stopped = self->may_stop && chained == 0
-                            ? adl_stops_decide(&self->stops, &self->moves, &view, self->planned, self->planned_count,
-                                               self->places, plan)
-                            : 0;
+    uint32_t waiting[ADL_STOPS_WAITING];
+    int stopped = self->may_stop && chained == 0 ? plan_preemptors(self, state, plan, waiting) : 0;
+    if (stopped > 0)
+        stopped = adl_stops_decide(&self->stops, &self->moves, &view, waiting, (uint32_t)stopped, self->places, plan);
     if (stopped != 0)
         return stopped < 0 ? stopped : 0;
     return may_move ? adl_moves_decide(&self->moves, &view, plan) : 0;

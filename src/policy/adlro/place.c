@@ -33,6 +33,7 @@ void adl_place_expect(const struct adl_state *state, uint32_t slot, struct adl_p
         return;
     place->learned = learned;
     place->rest_us = adl_rest_us(state, slot);
+    place->need_us = adl_rest_cost_us(state, slot);
 }
 
 void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
@@ -41,6 +42,7 @@ void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct a
     *place = (struct adl_place){.opening.start_us = INT64_MAX,
                                 .now_type = ADL_NONE,
                                 .rest_us = place->rest_us,
+                                .need_us = place->need_us,
                                 .learned = place->learned,
                                 .rank = place->rank,
                                 .due = place->due};
@@ -81,6 +83,7 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
     *place = (struct adl_place){.opening.start_us = INT64_MAX,
                                 .now_type = ADL_NONE,
                                 .rest_us = place->rest_us,
+                                .need_us = place->need_us,
                                 .learned = place->learned,
                                 .rank = place->rank};
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
@@ -101,6 +104,22 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
             place->next_cost_us = cost_us;
         }
     }
+}
+
+uint32_t adl_place_delayed(const struct adl_state *state, const struct adl_place *place, const struct adl_place *places,
+                           const uint32_t *planned, uint32_t count)
+{
+    uint32_t found = ADL_NONE;
+    const struct adl_bank *banks = state->cluster->banks;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct adl_place *other = &places[planned[i]];
+        const bool here = place->opening.bank == ADL_NONE || other->opening.bank == ADL_NONE
+                              ? other->type == place->type
+                              : banks[other->opening.bank].node == banks[place->opening.bank].node;
+        if (here && (found == ADL_NONE || other->opening.start_us < places[found].opening.start_us))
+            found = planned[i];
+    }
+    return found;
 }
 
 void adl_place_explain(const struct adl_place *place, uint32_t ranked, const struct adl_state *state, uint32_t slot,

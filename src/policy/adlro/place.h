@@ -14,6 +14,7 @@ struct adl_place {
     uint32_t type, now_type;    /* now_type: the cheapest type where it could start at once, or ADL_NONE */
     double cost_us, next_cost_us, now_cost_us; /* here; on the next best type (0: none); on now_type */
     double rest_us;                            /* on its best type, when it was last planned */
+    double need_us;                            /* run time that its completion costs there, the same */
     uint64_t learned;                          /* jobs that had ended when that was expected */
     uint32_t rank;                             /* in the order of the last decision, from 1 on; 0: it was not planned */
     bool due;                                  /* it pays no price (policy/adlro/due.h) */
@@ -39,6 +40,11 @@ void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct a
  * them. last_us [type]: when the last of those who wait for the type starts. */
 void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const int64_t *last_us,
                         struct adl_place *place);
+
+/* The job that waits for the GPUs that a start at a place takes: the first one planned there, or ADL_NONE.
+ * places [slot]. */
+uint32_t adl_place_delayed(const struct adl_state *state, const struct adl_place *place, const struct adl_place *places,
+                           const uint32_t *planned, uint32_t count);
 
 /* For which type a job waits, when its place is planned, and how much cheaper that is than to start now.
  * ranked: how many jobs the order of the last decision had. */

@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+/* Jobs that are planned at least while GPUs are free, however long the queue. */
+#define PLANNED_LEAST 16
+
 int adl_ranking_reserve(struct adl_ranking *ranking, size_t jobs)
 {
     return adl_grow((void **)&ranking->jobs, &ranking->capacity, jobs, sizeof *ranking->jobs);
@@ -58,4 +61,10 @@ uint32_t adl_ranking_pop(struct adl_ranking *ranking, const struct adl_state *st
     if (ranking->count > 0)
         sift(ranking, state, 0);
     return slot;
+}
+
+uint32_t adl_ranking_part(const struct adl_ranking *ranking, uint32_t planned_max)
+{
+    const uint64_t part = (uint64_t)2 * planned_max * planned_max / (ranking->count + 1);
+    return part > PLANNED_LEAST ? (uint32_t)(part < planned_max ? part : planned_max) : PLANNED_LEAST;
 }

@@ -28,4 +28,8 @@ void adl_ranking_add(struct adl_ranking *ranking, double score, uint32_t slot);
 void adl_ranking_sort(struct adl_ranking *ranking, const struct adl_state *state);
 uint32_t adl_ranking_pop(struct adl_ranking *ranking, const struct adl_state *state);
 
+/* With a queue much longer than planned_max most decisions plan only part of that: until no GPU is free, and fewer the
+ * longer the queue is. They leave prices as they are. */
+uint32_t adl_ranking_part(const struct adl_ranking *ranking, uint32_t planned_max);
+
 #endif

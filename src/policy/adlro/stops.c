@@ -1,5 +1,6 @@
 #include "policy/adlro/stops.h"
 
+#include "policy/adlro/ranking.h"
 #include "state/stop.h"
 
 #include <math.h>
@@ -14,6 +15,9 @@
 
 /* GPU time that a victim needs for each of its attempts, relative to the job that it is stopped for. */
 #define LEAST_RATIO 1.5
+
+/* Its rank, relative to that which the victim would have. */
+#define LEAST_RANK 2
 
 /* Running jobs of one bank that may be stopped, those that need most GPU time first. */
 struct victims {
@@ -85,6 +89,29 @@ static double known_left_us(const struct search *search, uint32_t slot)
     return left;
 }
 
+void adl_stops_begin(struct adl_stops *stops)
+{
+    stops->least_count = 0;
+}
+
+static double gpu_time_us(const struct adl_state *state, const struct adl_place *places, uint32_t slot)
+{
+    return places[slot].need_us * state->jobs[slot].spec.gpus;
+}
+
+void adl_stops_offer(struct adl_stops *stops, const struct adl_state *state, const struct adl_place *places,
+                     uint32_t slot)
+{
+    const double own_us = gpu_time_us(state, places, slot);
+    uint32_t *least = stops->least, at = stops->least_count;
+    if (at == ADL_STOPS_WAITING && !(own_us < gpu_time_us(state, places, least[--at])))
+        return;
+    stops->least_count += at == stops->least_count;
+    for (; at > 0 && own_us < gpu_time_us(state, places, least[at - 1]); at--)
+        least[at] = least[at - 1];
+    least[at] = slot;
+}
+
 /* GPU time that a running job needs to complete, less the price of a stop. */
 static double need_us(const struct search *search, uint32_t slot)
 {
@@ -109,6 +136,16 @@ static struct victim *find_victim(struct victims *victims, uint32_t slot)
     return NULL;
 }
 
+/* The victim would wait behind the job, with room to spare: else it would start again before long. */
+static bool outranks(const struct search *search, uint32_t victim)
+{
+    const struct adl_state *state = search->view->state;
+    const struct adl_job *job = &state->jobs[search->slot], *its = &state->jobs[victim];
+    const double waited_us = (double)(its->start_us - its->submit_us - its->attained_us);
+    return adl_ranking_score((double)adl_state_waited_us(state, search->slot), search->place->need_us, job->spec.gpus) >
+           LEAST_RANK * adl_ranking_score(waited_us, known_left_us(search, victim), its->spec.gpus);
+}
+
 static void list_victims(const struct search *search, uint32_t bank, double least_us, struct victims *ret)
 {
     const struct adl_state *state = search->view->state;
@@ -122,7 +159,7 @@ static void list_victims(const struct search *search, uint32_t bank, double leas
         const double need = known ? 0 : need_us(search, use->job[0]);
         if (known)
             known->gpus++;
-        else if (need > least_us * state->jobs[use->job[0]].attempts)
+        else if (outranks(search, use->job[0]) && need > least_us * state->jobs[use->job[0]].attempts)
             add_victim(ret, use->job[0], need);
     }
 }
@@ -176,7 +213,7 @@ static void find_capture(const struct search *search, const struct adl_moves *mo
     const struct adl_moves_view *view = search->view;
     const struct adl_state *state = view->state;
     const struct adl_job *job = &state->jobs[search->slot];
-    const double cost_us = adl_rest_cost_us(state, search->slot);
+    const double cost_us = search->place->need_us;
     struct capture offer;
     best->bank = ADL_NONE;
     best->share = HUGE_VAL;
@@ -241,7 +278,7 @@ int adl_stops_decide(struct adl_stops *stops, struct adl_moves *moves, const str
                      const uint32_t *waiting, uint32_t count, const struct adl_place *places, struct adl_plan *plan)
 {
     const struct adl_state *state = view->state;
-    for (uint32_t i = 0; i < count && i < ADL_STOPS_WAITING && moves->count < ADL_MOVES_MAX; i++) {
+    for (uint32_t i = 0; i < count && moves->count < ADL_MOVES_MAX; i++) {
         const uint32_t slot = waiting[i];
         struct capture best;
         if (was_tried(stops, state, slot, places[slot].cost_us))

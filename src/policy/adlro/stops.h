@@ -11,12 +11,15 @@
 #include "policy/adlro/moves.h"
 #include "policy/adlro/place.h"
 
-/* Waiting jobs, the first in rank, for which others may be stopped: those behind them gain less than is lost. */
+/* Waiting jobs for which others may be stopped: those that need least GPU time, because one that has waited long comes
+ * first in rank, but gains less than is lost. */
 #define ADL_STOPS_WAITING 4
 
 struct adl_stops {
     uint64_t *seen; /* [bank] the last search that looked at it */
     uint64_t search;
+    uint32_t least[ADL_STOPS_WAITING]; /* waiting jobs that need least GPU time, of this decision, least first */
+    uint32_t least_count;
     uint32_t gpus;
     struct adl_stop_try {
         uint32_t slot;
@@ -34,8 +37,12 @@ int adl_stops_create(struct adl_stops *ret, const struct adl_cluster *cluster); 
 void adl_stops_copy(struct adl_stops *to, const struct adl_stops *from);        /* of the same cluster */
 void adl_stops_clear(struct adl_stops *stops);                                  /* frees; accepts a zeroed one */
 
-/* Adds stops for the first of these jobs that they pay for, if any: 1, else 0, or ADL_EREFUSED. waiting: planned jobs
- * in order of rank; places [slot]. */
+/* A decision begins; each waiting job is offered. places [slot]. */
+void adl_stops_begin(struct adl_stops *stops);
+void adl_stops_offer(struct adl_stops *stops, const struct adl_state *state, const struct adl_place *places,
+                     uint32_t slot);
+
+/* Adds stops for the first of these planned jobs that they pay for, if any: 1, else 0, or ADL_EREFUSED. */
 int adl_stops_decide(struct adl_stops *stops, struct adl_moves *moves, const struct adl_moves_view *view,
                      const uint32_t *waiting, uint32_t count, const struct adl_place *places, struct adl_plan *plan);
 
