@@ -17,13 +17,13 @@ const char *adl_regime_name(int regime)
 const char *adl_regime_told(int regime)
 {
     static const char *const told[] = {
-        "run times are users' time limits, speeds of GPU types are ratios of specifications, and the work left of a "
-        "stopped job follows from the time that it has run",
+        "run times are users' time limits, speeds of GPU types are ratios of specifications (gogh and adlro also use "
+        "those that jobs report), and the work left of a stopped job follows from the time that it has run",
         "true run times by GPU type and placement, and the true work left of a stopped job, which no real cluster "
         "knows",
         "run times are predicted from completed jobs, speeds of GPU types from what running jobs reported and "
-        "completed "
-        "ones took, else from specifications, and the work left of a stopped job from the time that it has run",
+        "completed ones took, else from specifications, and the work left of a stopped job from the time that it has "
+        "run",
     };
     return told[regime];
 }
