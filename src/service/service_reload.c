@@ -117,7 +117,7 @@ void adl_service_set_health(struct adl_service *service)
     health->fallen_back = false;
 }
 
-/* Puts in force what was read again. Whoever does that knows of predictions that do not hold. */
+/* Puts in force what was read again. An administrator who reloads knows if predictions do not hold. */
 static void change_config(struct adl_service *service)
 {
     service->config.policy = service->next.policy;

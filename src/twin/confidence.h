@@ -1,5 +1,5 @@
-/* confidence: an interval for a mean that holds at all times together: whoever looks after each value, and stops when
- * it pleases, is wrong with probability alpha at most.
+/* confidence: an interval for a mean that holds at all times together: a reader who looks after each value, and stops
+ * when it pleases, is wrong with probability alpha at most.
  *
  * The values are taken as independent and normal with unknown mean and variance. The interval is the set of means that
  * a mixture of sequential t tests does not reject: E = (1 + n)^(-1/2) ((1 + t^2 / (n - 1)) / (1 + t^2 / ((n - 1) (1 +

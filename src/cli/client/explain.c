@@ -176,11 +176,17 @@ static void put_room(struct adl_text *text, const cJSON *room)
         adl_text_put(text, "  No room for it even when all that runs has ended: GPUs are down, drained or too few.\n");
         return;
     }
+    if (adl_member_flag(room, "now")) {
+        adl_text_put(text, "  Room now: ");
+        put_place(text, room);
+        adl_text_put(text, "; the reason above says why the policy leaves it.\n");
+        return;
+    }
     adl_text_put(text, "  Earliest room: ");
     put_place(text, room);
     adl_text_char(text, ' ');
     put_when(text, room);
-    adl_text_put(text, adl_member_flag(room, "now") ? ", but it is not its turn" : ", if ");
+    adl_text_put(text, ", if ");
     cJSON_ArrayForEach(other, jobs)
     {
         adl_text_put(text, other == jobs->child ? "" : other->next || more > 0 ? ", " : " and ");
@@ -188,9 +194,7 @@ static void put_room(struct adl_text *text, const cJSON *room)
     }
     if (more > 0)
         adl_text_printf(text, " and %d more", more);
-    if (!adl_member_flag(room, "now"))
-        adl_text_put(text, cJSON_GetArraySize(jobs) + more == 1 ? " ends as predicted" : " end as predicted");
-    adl_text_put(text, ".\n");
+    adl_text_put(text, cJSON_GetArraySize(jobs) + more == 1 ? " ends as predicted.\n" : " end as predicted.\n");
 }
 
 static void put_instead(struct adl_text *text, const cJSON *other, double submit_s)
