@@ -57,7 +57,6 @@ function renderTotals(cluster) {
   text($('#t-running-under'), `${f.count(counts.completed)} completed${counts.failed + counts.timed_out > 0 ? `, ${f.count(counts.failed + counts.timed_out)} failed` : ''}`);
   text($('#t-pending'), f.count(counts.pending));
   text($('#t-pending-under'), `${f.count(counts.submitted)} submitted`);
-  if (cluster.speed > 1) text($('#t-jct-under'), `mean of the last ${f.span(3600 * cluster.speed)}`);
   text($('#t-power'), f.power(cluster.power_w));
   let most = 0;
   for (const gpu of model.gpus.values()) most += gpu.max_w || 0;
@@ -158,7 +157,11 @@ on('me', (me) => {
   show($('.foot [href="/metrics"]'), !hasToken()); // a link cannot bring the token along
 });
 on('connection', renderConnection);
-on('jct', (seconds) => text($('#t-jct'), f.duration(seconds)));
+on('jct', ({mean_s, over_s}) => {
+  const twin = model.cluster && model.cluster.speed !== 1;
+  text($('#t-jct'), f.duration(mean_s));
+  text($('#t-jct-under'), `mean of the last ${twin ? f.span(Math.max(60, Math.round(over_s / 60) * 60)) : 'hour'}`);
+});
 on('problem', (problem) => toast(problem.full || problem.message, 'error'));
 
 startToken();

@@ -166,8 +166,32 @@ function renderValues({kind, values}) {
   values.replaceChildren(...shown);
 }
 
-// In the service's time; a twin's runs faster.
-const range = () => minutes * 60 * ((model.cluster && model.cluster.speed) || 1);
+// In the service's time; a twin's runs faster, and its points are as much further apart.
+const speed = () => (model.cluster && model.cluster.speed) || 1;
+const range = (some = minutes) => some * 60 * speed();
+
+// After a restart points are further apart than before, so that more time comes than was asked for.
+function latest(answer, some) {
+  const all = answer.points;
+  return all.length ? all.filter((p) => p.time_s > all[all.length - 1].time_s - range(some)) : all;
+}
+
+let drawnSpeed = 1;
+function renderRange() {
+  if (speed() === drawnSpeed) return;
+  drawnSpeed = speed();
+  for (const input of document.querySelectorAll('#range input'))
+    text(input.nextElementSibling, drawnSpeed === 1 ? `${input.value / 60} h` : f.span(range(Number(input.value))));
+  touch('history');
+}
+
+// The mean completion time, and the time that it is of: a twin may have begun later than that.
+function emitMean(answer) {
+  const list = latest(answer, 60);
+  const step = Math.max(answer.step_s || 0, 10 * speed()); // of one point it is not known
+  const covered = list.length ? list[list.length - 1].time_s - list[0].time_s + step : 0;
+  emit('jct', {mean_s: meanOf(list), over_s: covered > 0 ? Math.min(range(60), covered) : range(60)});
+}
 
 function alternative(kind) {
   const numbers = points.map(kind.series[0].of).filter((v) => v !== null);
@@ -193,7 +217,7 @@ function render() {
       const data = points.map((p) => ({x: p.time_s, y: series.of(p)}));
       chart.data.datasets[i].data = kind.gaps ? data.filter((p) => p.y !== null) : data;
     });
-    chart.options.scales.x.min = end - points[0].time_s < range() / 2 ? points[0].time_s : Math.min(end - range(), points[0].time_s);
+    chart.options.scales.x.min = end - points[0].time_s < range() / 2 ? points[0].time_s : end - range();
     chart.options.scales.x.max = end;
     chart.options.scales.y.suggestedMax = kind.max ? kind.max() : undefined;
     if (kind.steps) {
@@ -223,15 +247,16 @@ export function startCharts() {
     const asked = minutes;
     const answer = await get(`/v1/history?minutes=${asked}`);
     if (asked !== minutes) return;
-    points = answer.points;
+    points = latest(answer, asked);
     render();
-    emit('jct', meanOf(asked === 60 ? points : (await get('/v1/history?minutes=60')).points));
+    emitMean(asked === 60 ? answer : await get('/v1/history?minutes=60'));
   });
   $('#range').addEventListener('change', (event) => {
     minutes = Number(event.target.value);
     cursor = -1;
     touch('history');
   });
+  on('cluster', renderRange);
   addEventListener('adlro-theme', () => requestAnimationFrame(render));
   setInterval(() => touch('history'), 10000);
 }

@@ -304,6 +304,13 @@ function predictionWords({predictions, policy}) {
   return `${predictions.text}${decides}. To tune again: ${predictions.proposal}`;
 }
 
+// Nothing is measured on a GPU without jobs, so that an administrator has to try it.
+function drainWords({gpu, state, drained, drained_s}) {
+  if (typeof drained_s !== 'number') return '';
+  const since = `; ${drained ? 'adlro drained it' : 'drained'} at ${f.moment(drained_s, now())}`;
+  return state === 'drained' ? `${since}, so nothing is measured on it. To try it again: adlro drain ${gpu} --resume, or take it back into service in its dialog` : since;
+}
+
 function renderHealth(health) {
   const rows = [...health.types, ...health.gpus];
   const words = [];
@@ -315,7 +322,7 @@ function renderHealth(health) {
   show($('#health'), rows.length > 0);
   text($('#health summary'), words.join(', '));
   reconcile($('#health ul'), rows, (row) => row.id || row.type, () => el('li'),
-    (node, row) => text(node, row.drained ? `${row.text}; adlro has drained it` : row.text));
+    (node, row) => text(node, row.text + drainWords(row)));
 }
 
 export function startGpus() {
