@@ -9,6 +9,7 @@ import {startJob} from './job.js';
 import {startSubmit, openSubmit} from './submit.js';
 import {startCharts} from './charts.js';
 import {startDecisions} from './decisions.js';
+import {startShadow} from './shadow.js';
 
 // --- header ---
 
@@ -173,6 +174,7 @@ startJob();
 startSubmit();
 startCharts();
 startDecisions();
+startShadow();
 start();
 setInterval(() => {
   if (model.cluster && !document.hidden) text($('#clock'), `service time ${f.clock(now())}`);

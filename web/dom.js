@@ -42,6 +42,17 @@ export function variable(node, name, value) {
   if (node.style.getPropertyValue(name) !== value) node.style.setProperty(name, value);
 }
 
+// Draws an interval around 0 on a scale that reaches to both sides; hides it where a bound is not known.
+export function setBand(node, lo, hi, reach) {
+  const known = Number.isFinite(lo) && Number.isFinite(hi);
+  const place = (value) => (Math.min(1, Math.max(-1, value / reach)) + 1) / 2;
+  show(node, known);
+  if (!known) return;
+  attr(node, 'data-kind', hi < 0 ? 'good' : lo > 0 ? 'bad' : null);
+  variable(node.firstChild, '--from', place(lo).toFixed(3));
+  variable(node.firstChild, '--wide', (place(hi) - place(lo)).toFixed(3));
+}
+
 export function show(node, visible) {
   if (node.hidden === Boolean(visible)) node.hidden = !visible;
 }

@@ -83,7 +83,7 @@ loads('me', async () => {
 loads('health', async () => emit('health', await get('/v1/health')));
 loads('cluster', async () => setCluster(await get('/v1/cluster')));
 
-export const EVERYTHING = ['me', 'cluster', 'health', 'queue', 'running', 'ended', 'decisions', 'history'];
+export const EVERYTHING = ['me', 'cluster', 'health', 'shadow', 'queue', 'running', 'ended', 'decisions', 'history'];
 
 // --- the stream ---
 
@@ -110,7 +110,7 @@ const handlers = {
     if (data) emit('decision', data);
   },
   health(data) {
-    touch('cluster', 'health');
+    touch('cluster', 'health', 'shadow');
     if (data && data.text) say(data.text);
   },
   forecast() {
@@ -118,7 +118,7 @@ const handlers = {
     emit('forecast');
   },
   service(data) {
-    touch('cluster', 'health');
+    touch('cluster', 'health', 'shadow');
     if (data && data.text) say(data.text);
   },
   gap() {
@@ -154,5 +154,5 @@ export async function start() {
       setConnection('lost', wait_ms);
     },
   });
-  setInterval(() => touch('cluster', 'health'), 15000); // energy and counts go on without events
+  setInterval(() => touch('cluster', 'health', 'shadow'), 15000); // energy and counts go on without events
 }
