@@ -3,11 +3,12 @@
 const TOKEN = 'adlro-token'; // in the session's storage: gone with the tab
 
 export class Problem extends Error {
-  constructor(status, body) {
+  constructor(status, body, retry_s = 0) {
     const error = (body && body.error) || {};
     super(error.message || `the service answered ${status}`);
     this.status = status;
     this.hint = error.hint || '';
+    this.retry_s = retry_s; // when the service asks to be asked again
   }
   get full() {
     return this.hint ? `${this.message}. ${this.hint}` : this.message;
@@ -62,7 +63,7 @@ export async function call(method, path, body) {
   }
   const response = await authorized(path, options);
   const answer = await response.json().catch(() => null);
-  if (!response.ok) throw new Problem(response.status, answer);
+  if (!response.ok) throw new Problem(response.status, answer, Number(response.headers.get('Retry-After')) || 0);
   return answer;
 }
 

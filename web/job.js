@@ -5,6 +5,8 @@ import {model, on, touch, now} from './model.js';
 import {get, call} from './api.js';
 import {setSign, renderFacts} from './gpus.js';
 import {openSubmit} from './submit.js';
+import {loadBlockers} from './blockers.js';
+import {openWhatif, renderWhatif, startWhatif} from './whatif.js';
 
 let open = null; // id
 let job = null;
@@ -26,11 +28,16 @@ export async function openJob(name) {
   $('#job-actions').dataset.for = '';
   $('#job-events').replaceChildren();
   $('#job-events').knownChildren = null;
+  $('#job-blockers').replaceChildren();
+  openWhatif(job);
   renderJob();
   openDialog($('#job-dialog'));
   $('#job-dialog .body').scrollTop = 0;
   loadEvents();
+  loadBlockers(job, isOpen);
 }
+
+const isOpen = (id) => id === open;
 
 async function reload() {
   stale = loading;
@@ -41,7 +48,7 @@ async function reload() {
     if (fresh.id === open) {
       job = fresh;
       renderJob();
-      await loadEvents();
+      await Promise.all([loadEvents(), loadBlockers(job, isOpen)]);
     }
   } catch {
     // The next change requests it again.
@@ -97,6 +104,7 @@ function renderJob() {
   text($('#job-command'), job.command);
   show($('#job-command'), job.command);
   renderFacts($('#job-facts'), facts(job));
+  renderWhatif(job);
   renderActions();
 }
 
@@ -188,6 +196,7 @@ function renderActions() {
 }
 
 export function startJob() {
+  startWhatif();
   on('job', (data) => {
     if (data && data.id === open) reload();
   });

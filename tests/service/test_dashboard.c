@@ -186,6 +186,35 @@ static void close_dialog(void)
     await("!document.querySelector('dialog[open]')");
 }
 
+static void run(const char *script)
+{
+    cJSON_Delete(webdriver_run(&lab.browser, script));
+}
+
+/* From now on the page reads answer, an expression, in place of what the service answers to a path. */
+static void fake(const char *path, int status, const char *answer)
+{
+    char script[1600];
+    snprintf(script, sizeof script,
+             "if (!window.fakes) { const real = fetch; window.fakes = {}; window.fetch = async (path, options) => "
+             "fakes[path] ? fakes[path](await real(path, options)) : real(path, options); }"
+             "fakes['%s'] = async (response) => new Response(JSON.stringify(%s), {status: %d, headers: "
+             "{'Retry-After': '7'}})",
+             path, answer, status);
+    run(script);
+}
+
+static void request_shadow(const char *method, const char *body)
+{
+    char script[300];
+    snprintf(
+        script, sizeof script,
+        "fetch('/v1/shadow', {method: '%s', body: %s, headers: {'Content-Type': 'application/json', Authorization: "
+        "'Bearer ' + sessionStorage.getItem('adlro-token')}})",
+        method, body);
+    run(script);
+}
+
 /* --- tests, in the order of a visit --- */
 
 static void the_page_asks_for_a_token_and_then_is_live(void **state)
@@ -258,6 +287,86 @@ static void a_job_that_waits_says_why_and_until_when(void **state)
     close_dialog();
 }
 
+static void a_job_that_waits_says_who_is_in_its_way(void **state)
+{
+    (void)state;
+    open_job("queue", "e2e-waits");
+    await("/Earliest room: 2 × v100 in box at .*#\\d+ \\(e2e-long of .*ends as predicted/"
+          ".test(document.querySelector('#job-blockers').innerText)");
+    run("document.querySelector('#job-blockers button').click()");
+    await("document.querySelector('#job-title').textContent.includes('e2e-long')");
+    assert_true(is("document.querySelector('#whatif').hidden"));
+    await("document.querySelector('#job-blockers').hidden");
+    close_dialog();
+}
+
+static void a_job_that_waits_is_asked_what_if(void **state)
+{
+    (void)state;
+    open_job("queue", "e2e-waits");
+    await("document.querySelector('#whatif-ask').textContent === 'What would help?'");
+    webdriver_click(&lab.browser, "#w-types input[value=t4]");
+    run("const gpus = document.querySelector('#w-gpus'); gpus.value = 1; gpus.dispatchEvent(new Event('input', "
+        "{bubbles: true}))");
+    await("document.querySelector('#whatif-ask').textContent === 'Ask'");
+    webdriver_click(&lab.browser, "#whatif-ask");
+    await("/^As it is, it starts at .*Allowing t4, with 1 GPU: .* sooner \\(.*futures? under easy/s"
+          ".test(document.querySelector('#whatif-answer').innerText)");
+    assert_true(is("document.querySelector('#whatif-answer .score-band[data-kind=good]').offsetWidth > 50"));
+    fake("/v1/whatif", 503, "{error: {code: 'busy', message: 'Too many <b>questions</b> wait.'}}");
+    webdriver_click(&lab.browser, "#whatif-ask");
+    await("document.querySelector('#whatif-note').textContent === 'The service is busy: Too many <b>questions</b> "
+          "wait. Ask again in 7 seconds.'");
+    assert_true(is("!document.querySelector('#whatif-answer').textContent"));
+    run("delete fakes['/v1/whatif']");
+    close_dialog();
+}
+
+static void a_policy_that_shadows_has_its_score_on_the_page(void **state)
+{
+    (void)state;
+    assert_true(is("document.querySelector('#shadow').hidden"));
+    request_shadow("POST", "'{\"policy\":\"fcfs\"}'");
+    await("!document.querySelector('#shadow').hidden && document.querySelector('#shadow-note').textContent === "
+          "'fcfs shadows easy'");
+    await("document.querySelector('#shadow-gate').textContent.startsWith('Gate closed')");
+    fake("/v1/shadow", 200,
+         "{in_force: 'easy', state: 'open', candidate: 'sjf', gate: 'manual', reason: 'a <i>gain</i>', trouble: '', "
+         "windows: 12, jobs: 800, days: 7.25, days_needed: 7, model_bias: 0.001, figures: {jct_s: {in_force: 600, "
+         "shadow: 450, change: -0.25, change_lo: -0.4, change_hi: -0.1}, energy_j: {in_force: 3.6e6, shadow: 3.6e6, "
+         "change: 0, change_lo: null, change_hi: null}}}");
+    request_shadow("POST", "'{\"policy\":\"sjf\"}'"); /* an event follows, and the page reads it again */
+    await("document.querySelector('#shadow-gate').textContent === 'Gate open: it may be promoted: a <i>gain</i>'");
+    assert_true(is("/−25 %.*−40 % to −10 %/s.test(document.querySelector('#shadow-figures').innerText)"));
+    assert_true(is("document.querySelector('#shadow-figures').innerText.includes('too few windows')"));
+    assert_true(
+        is("document.querySelector('#shadow-evidence').textContent.startsWith('12 windows, 800 jobs, 7.3 of')"));
+    run("delete fakes['/v1/shadow']");
+    request_shadow("DELETE", "undefined");
+    await("document.querySelector('#shadow').hidden");
+}
+
+static void a_twin_has_ranges_in_its_own_time_and_a_drained_gpu_says_how_to_try_it(void **state)
+{
+    (void)state;
+    fake("/v1/cluster", 200, "{...await response.json(), speed: 60}");
+    fake(
+        "/v1/health", 200,
+        "{...await response.json(), gpus: [{gpu: 2, id: 'v-2', state: 'drained', drained: true, drained_s: 7200, text: "
+        "'box/2 is slow'}]}");
+    request_shadow("POST", "'{\"policy\":\"fcfs\"}'"); /* an event follows, and the page reads both again */
+    await("[...document.querySelectorAll('#range span')].map(one => one.textContent).join() === '2 d 12 h,15 d,60 d'");
+    await("/mean of the last \\d+ [mhd]/.test(document.querySelector('#t-jct-under').textContent)");
+    run("delete fakes['/v1/cluster']");
+    request_shadow("DELETE", "undefined");
+    await("[...document.querySelectorAll('#range span')].map(one => one.textContent).join() === '1 h,6 h,24 h'");
+    await("document.querySelector('#t-jct-under').textContent === 'mean of the last hour'");
+    await(
+        "document.querySelector('#health li').textContent === 'box/2 is slow; adlro drained it at 02:00:00, so nothing "
+        "is measured on it. To try it again: adlro drain 2 --resume, or take it back into service in its dialog'");
+    run("delete fakes['/v1/health']");
+}
+
 static void a_running_job_is_cancelled_by_two_clicks(void **state)
 {
     (void)state;
@@ -271,11 +380,6 @@ static void a_running_job_is_cancelled_by_two_clicks(void **state)
     await("document.querySelectorAll('#job-events li').length >= 3");
     close_dialog();
     await_row("ended", "e2e-cancel", "cancelled");
-}
-
-static void run(const char *script)
-{
-    cJSON_Delete(webdriver_run(&lab.browser, script));
 }
 
 static void members_of_an_array_go_by_it_and_their_index(void **state)
@@ -383,6 +487,10 @@ static void text_stands_out_in_both_themes_and_nothing_is_cut_off_at_320_pixels(
     assert_true(is("document.querySelector('#submit-dialog').getBoundingClientRect().right <= 320 && "
                    "document.querySelector('#submit-dialog .body').scrollWidth <= 320"));
     close_dialog();
+    open_job("queue", "e2e-waits");
+    assert_true(is("document.querySelector('#whatif-form').getBoundingClientRect().right <= 320 && "
+                   "document.querySelector('#job-dialog .body').scrollWidth <= 320"));
+    close_dialog();
 }
 
 /* Requests that fail while the service is away, asks for a token or refuses a form are the browser's to mention. */
@@ -413,6 +521,10 @@ int main(void)
         cmocka_unit_test(a_job_of_the_form_runs_and_completes),
         cmocka_unit_test(a_form_with_a_mistake_says_what_is_wrong),
         cmocka_unit_test(a_job_that_waits_says_why_and_until_when),
+        cmocka_unit_test(a_job_that_waits_says_who_is_in_its_way),
+        cmocka_unit_test(a_job_that_waits_is_asked_what_if),
+        cmocka_unit_test(a_policy_that_shadows_has_its_score_on_the_page),
+        cmocka_unit_test(a_twin_has_ranges_in_its_own_time_and_a_drained_gpu_says_how_to_try_it),
         cmocka_unit_test(a_running_job_is_cancelled_by_two_clicks),
         cmocka_unit_test(members_of_an_array_go_by_it_and_their_index),
         cmocka_unit_test(the_page_comes_back_after_the_service_was_killed),
