@@ -490,6 +490,8 @@ static void text_stands_out_in_both_themes_and_nothing_is_cut_off_at_320_pixels(
     open_job("queue", "e2e-waits");
     assert_true(is("document.querySelector('#whatif-form').getBoundingClientRect().right <= 320 && "
                    "document.querySelector('#job-dialog .body').scrollWidth <= 320"));
+    assert_true(is("document.querySelector('#job-dialog').getBoundingClientRect().bottom <= innerHeight && "
+                   "document.querySelector('#job-dialog').scrollHeight <= innerHeight"));
     close_dialog();
 }
 
