@@ -158,7 +158,8 @@ static void await_row(const char *table, const char *name, const char *word)
 
 static void submit(const char *command, const char *name, const char *gpus)
 {
-    await("!document.querySelector('dialog[open]')");
+    /* The focus leaves a closed dialog with the next frame; until then keys are the dialog's. */
+    await("!document.querySelector('dialog[open]') && !document.activeElement.closest('dialog')");
     webdriver_press(&lab.browser, "s");
     await("document.querySelector('#submit-dialog').open");
     webdriver_type(&lab.browser, "#f-command", command);
