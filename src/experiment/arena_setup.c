@@ -183,7 +183,7 @@ static int set_up_trace(const struct adl_arena_request *request, const struct ad
     if (!file)
         return adl_shipped_refuse(ADL_SHIPPED_CLUSTERS, entry->cluster, err);
     if (!find_file(request, entry->trace, setup->path, sizeof setup->path)) {
-        snprintf(workload->skipped, sizeof workload->skipped, "there is no %.100s in a folder of --data", entry->trace);
+        snprintf(workload->skipped, sizeof workload->skipped, "needs %.100s in a folder of --data", entry->trace);
         return 0;
     }
     setup->hash = adl_hash_bytes(setup->hash, file->text, file->size);
