@@ -26,25 +26,6 @@ static void start_twin(const char *config)
     start_again();
 }
 
-/* Asks for it again and again until the answer has the text. */
-static void wait_whether(const char *path, const char *text, bool there)
-{
-    const int64_t until_us = service_now_us() + INT64_C(60000000);
-    for (;;) {
-        expect(200, NULL, "GET %s", path);
-        if ((strstr(http.body, text) != NULL) == there)
-            return;
-        if (service_now_us() > until_us)
-            fail_msg("%s '%s' in %s: %.600s", there ? "no" : "still", text, path, http.body);
-        nap_ms(10);
-    }
-}
-
-static void wait_text(const char *path, const char *text)
-{
-    wait_whether(path, text, true);
-}
-
 /* The first GPU of /v1/health, one of its fields as text. */
 static const char *slow_gpu(const char *key)
 {
@@ -91,7 +72,7 @@ static void a_gpu_below_its_type_is_shown_everywhere_and_not_drained_unless_allo
     assert_null(strstr(slow_gpu("text"), "since day")); /* a date of the clock */
     wait_text("/v1/cluster", "\"health\":\"n:gpu");
     wait_text("/metrics", "adlro_gpu_speed_ratio{gpu=\"");
-    wait_whether("/metrics", "adlro_drift_alarms_total{kind=\"gpu\"} 0\n", false);
+    wait_no_text("/metrics", "adlro_drift_alarms_total{kind=\"gpu\"} 0\n");
     expect_text("adlro_drift_alarms_total{kind=\"gpu\"} ");
     wait_checks();
     assert_string_equal(slow_gpu("drained"), "false");

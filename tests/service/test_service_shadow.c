@@ -22,20 +22,6 @@ static void start_twin(const char *more)
     start_again();
 }
 
-/* Asks for it again and again until the answer has the text. */
-static void wait_text(const char *path, const char *text)
-{
-    const int64_t until_us = service_now_us() + INT64_C(60000000);
-    for (;;) {
-        expect(200, NULL, "GET %s", path);
-        if (strstr(http.body, text))
-            return;
-        if (service_now_us() > until_us)
-            fail_msg("no '%s' in %s: %.900s", text, path, http.body);
-        nap_ms(10);
-    }
-}
-
 static void wait_windows(void)
 {
     const int64_t until_us = service_now_us() + INT64_C(60000000);

@@ -19,20 +19,6 @@ static void start_twin(const char *workload, const char *rest)
     start_again();
 }
 
-/* Asks for it again and again until the answer has the text. */
-static void wait_text(const char *path, const char *text)
-{
-    const int64_t until_us = service_now_us() + INT64_C(30000000);
-    for (;;) {
-        expect(200, NULL, "GET %s", path);
-        if (strstr(http.body, text))
-            return;
-        if (service_now_us() > until_us)
-            fail_msg("no '%s' in %s: %.600s", text, path, http.body);
-        nap_ms(5);
-    }
-}
-
 static void jobs_of_the_scenario_run_and_end(void **state)
 {
     (void)state;
