@@ -2,7 +2,6 @@
 #include "cli/cli.h"
 #include "cli/client/client.h"
 #include "cli/client/shadow_table.h"
-#include "cli/display.h"
 
 #include <cjson/cJSON.h>
 
@@ -34,7 +33,6 @@ static int run(int argc, char **argv)
     struct options o = {.force = false};
     struct adl_operands operands;
     struct adl_client *client = NULL;
-    struct adl_text text = {0};
     struct adl_error err;
     cJSON *answer = NULL, *body;
     int code;
@@ -45,13 +43,8 @@ static int run(int argc, char **argv)
     int status = adl_client_create(&o.client, &client, &err);
     if (status == 0)
         status = adl_client_call(client, "POST", "/v1/promote", body, &answer, &err);
-    if (status == 0 && o.json)
-        adl_display_json(&text, answer);
-    else if (status == 0)
-        adl_shadow_table(&text, answer);
     if (status == 0)
-        status = adl_output_write("-", &text, &err);
-    adl_text_clear(&text);
+        status = adl_shadow_print(answer, o.json, &err);
     cJSON_Delete(answer);
     cJSON_Delete(body);
     adl_client_destroy(client);

@@ -2,6 +2,7 @@
 
 #include "cli/client/client.h"
 #include "cli/display.h"
+#include "cli/output.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -44,7 +45,7 @@ static void put_figures(struct adl_text *text, const cJSON *all)
     }
 }
 
-void adl_shadow_table(struct adl_text *text, const struct cJSON *shadow)
+static void put_shadow(struct adl_text *text, const struct cJSON *shadow)
 {
     const char *state = adl_member_text(shadow, "state"), *trouble = adl_member_text(shadow, "trouble");
     adl_text_put(text, "policy ");
@@ -71,4 +72,16 @@ void adl_shadow_table(struct adl_text *text, const struct cJSON *shadow)
         adl_display_put(text, trouble, ADL_DISPLAY_ALL);
         adl_text_char(text, '\n');
     }
+}
+
+int adl_shadow_print(const struct cJSON *shadow, bool json, struct adl_error *err)
+{
+    struct adl_text text = {0};
+    if (json)
+        adl_display_json(&text, shadow);
+    else
+        put_shadow(&text, shadow);
+    const int status = adl_output_write("-", &text, err);
+    adl_text_clear(&text);
+    return status;
 }

@@ -2,10 +2,13 @@
 #ifndef ADLRO_CLI_CLIENT_SHADOW_TABLE_H
 #define ADLRO_CLI_CLIENT_SHADOW_TABLE_H
 
-#include "base/text.h"
+#include "base/error.h"
+
+#include <stdbool.h>
 
 struct cJSON;
 
-void adl_shadow_table(struct adl_text *text, const struct cJSON *shadow);
+/* On standard output, as a table or as the service returned it. */
+int adl_shadow_print(const struct cJSON *shadow, bool json, struct adl_error *err);
 
 #endif
