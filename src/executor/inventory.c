@@ -14,19 +14,10 @@
 #define HOST_LINK_GBS      16.0 /* between GPUs on one host, if unknown: PCIe 3 */
 #define HOST_NETWORK_GBS   1.25
 
-/* Cautious figures for an unknown GPU: about those of the slowest that are still used for training. */
-static const struct adl_gpu_type guess = {.modelled = true,
-                                          .memory_mib = 8192,
-                                          .bandwidth_gbs = 240,
-                                          .fp32_tflops = 4,
-                                          .fp16_tflops = 4,
-                                          .fp64_tflops = 0.1,
-                                          .idle_w = 20,
-                                          .context_w = 40,
-                                          .max_w = 150};
-
 struct adl_gpu_type adl_inventory_guess(void)
 {
+    struct adl_gpu_type guess = {.memory_mib = 8192, .fp16_tflops = 4};
+    adl_gpu_type_complete(&guess);
     return guess;
 }
 
@@ -39,7 +30,7 @@ static int add_virtual_type(struct adl_catalogue *catalogue, struct adl_error *e
         return adl_fail(err, ADL_ENOMEM, "out of memory for the catalogue");
     memcpy(types, catalogue->types, catalogue->type_count * sizeof *types);
     struct adl_gpu_type *gpu = &types[catalogue->type_count].gpu;
-    *gpu = guess;
+    *gpu = adl_inventory_guess();
     gpu->memory_mib = VIRTUAL_MEMORY_MIB;
     snprintf(gpu->name, sizeof gpu->name, "%s", ADL_VIRTUAL_TYPE);
     snprintf(gpu->vendor, sizeof gpu->vendor, "%s", ADL_VIRTUAL_TYPE);
@@ -166,7 +157,7 @@ static struct adl_gpu_type describe_type(const struct adl_catalogue *catalogue, 
 {
     const struct adl_gpu_device *device = &devices[first];
     const struct adl_catalogue_type *known = adl_catalogue_find_type(catalogue, device->type);
-    struct adl_gpu_type type = known ? known->gpu : guess;
+    struct adl_gpu_type type = known ? known->gpu : adl_inventory_guess();
     if (!known) {
         snprintf(type.name, sizeof type.name, "%s", device->type);
         snprintf(type.vendor, sizeof type.vendor, "%s", device->vendor);

@@ -6,6 +6,7 @@
 #include "scenario/load.h"
 #include "scenario/scenario.h"
 #include "scenario/shipped.h"
+#include "scenario/type_speed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ const char *const adl_generator_size_names[] = {"any", "small", "medium", "large
 struct draw {
     struct adl_rng rng;
     const struct adl_catalogue *catalogue;
+    uint32_t type_count; /* the first of the catalogue's types: those with speeds */
     struct adl_drawn *out;
 };
 
@@ -65,7 +67,7 @@ static void draw_types(struct draw *d)
     struct adl_drawn *out = d->out;
     const uint32_t count = 1 + adl_rng_below(&d->rng, ADL_DRAWN_TYPES_MAX);
     while (out->type_count < count) {
-        const struct adl_gpu_type *type = &d->catalogue->types[adl_rng_below(&d->rng, d->catalogue->type_count)].gpu;
+        const struct adl_gpu_type *type = &d->catalogue->types[adl_rng_below(&d->rng, d->type_count)].gpu;
         bool known = false;
         for (uint32_t i = 0; i < out->type_count; i++)
             known = known || out->types[i] == type;
@@ -405,6 +407,9 @@ int adl_scenario_generate(uint64_t seed, int size, bool worn, struct adl_text *t
     int status = adl_catalogue_parse(CATALOGUE, (const char *)file->text, file->size, &catalogue, err);
     if (status)
         return status;
+    while (draw.type_count < catalogue.type_count &&
+           adl_type_has_speeds(&catalogue, catalogue.types[draw.type_count].gpu.name))
+        draw.type_count++;
     adl_rng_seed(&draw.rng, seed, "generated scenario");
     draw_all(&draw, size);
     if (worn)

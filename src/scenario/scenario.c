@@ -250,6 +250,7 @@ static int parse(const char *name, const char *text, size_t size, const struct a
     if (!status && with_jobs && !form.workload.at)
         status = adl_yaml_fail(yaml, adl_yaml_root(yaml)->line, err, "missing key 'workload' (the jobs)");
     status = status ? status : read_catalogue(yaml, &form.catalogue, source, &catalogue, err);
+    status = status ? status : adl_catalogue_add_types(&catalogue, yaml, &form.gpu_types, err);
     status = status ? status : build(&reader, with_jobs);
     adl_catalogue_clear(&catalogue);
     adl_yaml_destroy(yaml);

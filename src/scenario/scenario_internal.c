@@ -15,7 +15,7 @@ _Static_assert(COUNT(process_names) == ADL_ARRIVAL_BACKLOG + 2, "an arrival proc
 
 #define BANK(member) ADL_YAML_AT(struct adl_form_bank, member)
 static const struct adl_yaml_field bank_fields[] = {
-    {"type", ADL_YAML_LINK, BANK(type), .required = true, .help = "a GPU type of the catalogue"},
+    {"type", ADL_YAML_LINK, BANK(type), .required = true, .help = "a GPU type of `gpu_types` or of the catalogue"},
     {"count", ADL_YAML_INT, BANK(count), .min = 1, .max = ADL_BANK_GPUS_MAX, .required = true,
      .help = "GPUs of that type in each such node"},
 };
@@ -272,6 +272,8 @@ static const struct adl_yaml_field form_fields[] = {
     {"kill_at_limit", ADL_YAML_BOOL, FORM(kill_at_limit), .help = "a job that reaches its time limit is ended"},
     {"events", ADL_YAML_NAME, FORM(events), .names = events_names, .otherwise = "together",
      .help = "ends and submissions of one instant: one decision after all of them; `one_by_one`: one after each"},
+    {"gpu_types", ADL_YAML_LIST, FORM(gpu_types), .max = ADL_OWN_TYPES_MAX, .table = &adl_gpu_type_table,
+     .otherwise = "optional", .help = "GPU types that the catalogue does not have, or that differ from it, as there"},
     {"cluster", ADL_YAML_GROUP, FORM(cluster), .table = &adl_form_cluster_table, .required = true,
      .help = "the hardware"},
     {"workload", ADL_YAML_GROUP, FORM(workload), .table = &workload_table,

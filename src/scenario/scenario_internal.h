@@ -104,8 +104,9 @@ struct adl_form_preemption {
     struct adl_yaml_list rework_by_gpus_s;  /* the same */
 };
 
-/* A group of a scenario file that the service's configuration has too. */
+/* A group of a scenario file that the service's configuration has too; and how many types a file may describe. */
 extern const struct adl_yaml_table adl_form_cluster_table;
+#define ADL_OWN_TYPES_MAX 32
 
 struct adl_scenario_form {
     char name[ADL_NAME_SIZE];
@@ -114,6 +115,7 @@ struct adl_scenario_form {
     double lambda;
     bool kill_at_limit;
     int events;
+    struct adl_yaml_list gpu_types; /* struct adl_catalogue_type */
     struct adl_form_cluster cluster;
     struct adl_form_workload workload;
     struct adl_faults faults;
@@ -140,8 +142,7 @@ int adl_scenario_read_cluster(struct adl_scenario_reader *reader);
 int adl_scenario_read_workload(struct adl_scenario_reader *reader);
 int adl_scenario_make_class(
     struct adl_scenario_reader *reader); /* instead of a workload: one class for the jobs of a trace */
-/* Instead of a workload: the class "job" for jobs without one, and all classes of the catalogue. On types for which it
- * has no speeds, a class is as slow as on its slowest type. */
+/* Instead of a workload: the class "job" for jobs without one, and all classes of the catalogue. */
 int adl_scenario_read_classes(struct adl_scenario_reader *reader);
 int adl_scenario_read_drift(struct adl_scenario_reader *reader);
 

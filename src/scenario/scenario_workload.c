@@ -3,6 +3,7 @@
 #include "base/range.h"
 #include "base/suggest.h"
 #include "scenario/scenario_internal.h"
+#include "scenario/type_speed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,11 +39,9 @@ static struct adl_job_class resolve_class(const struct adl_scenario_reader *read
     struct adl_job_class class = from->job;
     class.kind = (uint8_t)from->kind;
     for (uint32_t t = 0; t < cluster->type_count; t++) {
-        const struct adl_catalogue_speed *speed = adl_catalogue_find_speed(from, cluster->types[t].name);
-        if (!speed)
-            continue;
-        class.steps_per_s[t] = speed->steps_per_s;
-        class.modelled[t] = speed->modelled || cluster->types[t].modelled;
+        bool modelled;
+        class.steps_per_s[t] = adl_type_speed(reader->catalogue, from, &cluster->types[t], &modelled);
+        class.modelled[t] = class.steps_per_s[t] > 0 && modelled;
     }
     return class;
 }
@@ -363,25 +362,6 @@ int adl_scenario_make_class(struct adl_scenario_reader *reader)
     return make_classes(reader, 1, "trace");
 }
 
-/* Whether the catalogue has a speed of any class on this type. */
-static bool has_speeds(const struct adl_catalogue *catalogue, const char *type)
-{
-    for (uint32_t i = 0; i < catalogue->class_count; i++)
-        if (adl_catalogue_find_speed(&catalogue->classes[i], type))
-            return true;
-    return false;
-}
-
-static double slowest_speed(const struct adl_catalogue_class *class)
-{
-    const struct adl_catalogue_speed *speeds = class->speeds.items;
-    double slowest = 0;
-    for (uint32_t i = 0; i < class->speeds.count; i++)
-        if (i == 0 || speeds[i].steps_per_s < slowest)
-            slowest = speeds[i].steps_per_s;
-    return slowest;
-}
-
 int adl_scenario_read_classes(struct adl_scenario_reader *reader)
 {
     const struct adl_catalogue *catalogue = reader->catalogue;
@@ -393,14 +373,7 @@ int adl_scenario_read_classes(struct adl_scenario_reader *reader)
         const struct adl_catalogue_class *from = &catalogue->classes[i];
         if (from->measured[0] || strcmp(from->job.name, scenario->classes[0].name) == 0)
             continue;
-        struct adl_job_class class = resolve_class(reader, from);
-        for (uint32_t t = 0; t < scenario->cluster.type_count; t++) {
-            if (has_speeds(catalogue, scenario->cluster.types[t].name))
-                continue;
-            class.steps_per_s[t] = slowest_speed(from);
-            class.modelled[t] = true;
-        }
-        scenario->classes[scenario->class_count++] = class;
+        scenario->classes[scenario->class_count++] = resolve_class(reader, from);
     }
     return 0;
 }

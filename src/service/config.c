@@ -28,8 +28,9 @@ static int check_engine_keys(const struct loader *loader)
         const char *key;
         int engine, or_engine;
     } only[] = {{"scenario", ADL_ENGINE_SIM, ADL_ENGINE_SIM},      {"speed", ADL_ENGINE_SIM, ADL_ENGINE_SIM},
-                {"catalogue", ADL_ENGINE_LOCAL, ADL_ENGINE_SLURM}, {"virtual", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},
-                {"cluster", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},   {"slurm", ADL_ENGINE_SLURM, ADL_ENGINE_SLURM}};
+                {"catalogue", ADL_ENGINE_LOCAL, ADL_ENGINE_SLURM}, {"gpu_types", ADL_ENGINE_LOCAL, ADL_ENGINE_SLURM},
+                {"virtual", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},   {"cluster", ADL_ENGINE_LOCAL, ADL_ENGINE_LOCAL},
+                {"slurm", ADL_ENGINE_SLURM, ADL_ENGINE_SLURM}};
     const struct adl_yaml_node *root = adl_yaml_root(loader->yaml);
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
         if (only[i].engine != loader->form.engine && only[i].or_engine != loader->form.engine &&
@@ -293,7 +294,8 @@ static int use_machine(struct loader *loader)
     status = adl_inventory_catalogue(path, &catalogue, &inner);
     if (status)
         return adl_yaml_fail(loader->yaml, loader->form.catalogue.line, loader->err, "catalogue: %s", inner.text);
-    status = take_inventory(loader, &catalogue);
+    status = adl_catalogue_add_types(&catalogue, loader->yaml, &loader->form.parts.gpu_types, loader->err);
+    status = status ? status : take_inventory(loader, &catalogue);
     adl_catalogue_clear(&catalogue);
     return status;
 }
@@ -375,7 +377,9 @@ int adl_service_config_ask(struct adl_service_config *config, struct adl_executo
     snprintf(scenario->description, sizeof scenario->description, "a Slurm cluster");
     scenario->lambda = form->parts.lambda;
     scenario->kill_at_limit = form->parts.kill_at_limit;
-    status = adl_executor_slurm_open(&config->slurm, &catalogue, &config->inventory, &executor, err);
+    status = adl_catalogue_add_types(&catalogue, config->yaml, &form->parts.gpu_types, err);
+    if (status == 0)
+        status = adl_executor_slurm_open(&config->slurm, &catalogue, &config->inventory, &executor, err);
     if (status == 0)
         status = read_rest(config, &catalogue, scenario, true, err);
     adl_catalogue_clear(&catalogue);

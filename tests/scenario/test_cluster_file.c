@@ -73,7 +73,53 @@ static void a_cluster_file_is_no_scenario(void **state)
     assert_string_equal(err.text, "dir/t.yaml:1: missing key 'workload' (the jobs)");
 }
 
-/* Whoever adds a file there finds out here whether it loads. */
+static const char own_types[] = "name: own\n"
+                                "description: GPUs that no catalogue has\n"
+                                "catalogue: catalogue.yaml\n"
+                                "gpu_types:\n"
+                                "  - {name: odd, memory_mib: 20475, max_w: 70}\n"
+                                "  - {name: big, memory_mib: 99, like: big, bandwidth_gbs: 7}\n"
+                                "cluster:\n"
+                                "  network_gbs: 10\n"
+                                "  nodes: [{name: n, cpu_cores: 8, memory_mib: 1024, link_gbs: 10,\n"
+                                "           gpus: [{type: odd, count: 4}, {type: big, count: 1}]}]\n";
+
+static void a_type_that_the_file_describes_has_its_figures_and_cautious_ones_for_the_rest(void **state)
+{
+    (void)state;
+    struct adl_scenario s;
+    struct adl_error err = {{0}};
+    if (parse_cluster(own_types, &s, &err))
+        fail_msg("%s", err.text);
+    const struct adl_gpu_type *odd = &s.cluster.types[0], *big = &s.cluster.types[1];
+    assert_string_equal(odd->name, "odd");
+    assert_int_equal(odd->memory_mib, 20475);
+    assert_true(odd->max_w == 70 && odd->context_w < 70 && odd->idle_w < odd->context_w && odd->idle_w > 0);
+    assert_true(odd->bandwidth_gbs > 0 && odd->fp32_tflops > 0 && odd->modelled);
+    assert_int_equal(big->memory_mib, 99); /* in place of the catalogue's */
+    assert_true(big->bandwidth_gbs == 7 && big->fp32_tflops == 14.5 && big->max_w == 250); /* and the rest of it */
+    adl_scenario_clear(&s);
+}
+
+static void a_type_that_the_file_describes_wrongly_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    char text[sizeof own_types + 32];
+    struct adl_scenario s;
+    struct adl_error err = {{0}};
+    snprintf(text, sizeof text, "%s", own_types);
+    memcpy(strstr(text, "name: big"), "name: odd", 9);
+    assert_int_equal(parse_cluster(text, &s, &err), ADL_EINVAL);
+    assert_string_equal(err.text, "dir/t.yaml:6: gpu_types[1].name: 'odd' is given twice; the first is on line 5");
+    snprintf(text, sizeof text, "%s", own_types);
+    memcpy(strstr(text, "max_w: 70"), "idle_w: 7", 9);
+    memcpy(strstr(text, "like: big"), "like: bag", 9);
+    assert_int_equal(parse_cluster(text, &s, &err), ADL_EINVAL);
+    assert_string_equal(err.text,
+                        "dir/t.yaml:6: gpu_types[1].like: the catalogue has no type 'bag'; did you mean 'big'?");
+}
+
+/* A new file there fails here if it does not load. */
 static void every_cluster_of_the_project_loads(void **state)
 {
     (void)state;
@@ -105,6 +151,8 @@ int main(void)
         cmocka_unit_test(a_cluster_file_needs_no_workload_and_has_one_class_that_runs_on_every_type),
         cmocka_unit_test(a_scenario_is_a_cluster_file_whose_workload_is_not_used),
         cmocka_unit_test(a_cluster_file_is_no_scenario),
+        cmocka_unit_test(a_type_that_the_file_describes_has_its_figures_and_cautious_ones_for_the_rest),
+        cmocka_unit_test(a_type_that_the_file_describes_wrongly_is_refused_with_its_line),
         cmocka_unit_test(every_cluster_of_the_project_loads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,7 +236,7 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {5, "kill_at_limt: true",
          "dir/t.yaml:5: unknown key 'kill_at_limt'; did you mean 'kill_at_limit'? (keys: name, description, "
          "catalogue, "
-         "lambda, kill_at_limit, events, cluster, workload, faults, drift, telemetry, preemption, references, policy, "
+         "lambda, kill_at_limit, events, gpu_types, cluster, workload, faults, drift, telemetry, preemption, references, policy, "
          "variants)"},
         {7, "  network_gbs: fast", "dir/t.yaml:7: cluster.network_gbs must be a finite decimal number, got 'fast'"},
         {9, "    - name: a123456789012345678901234567890123456789012345",
@@ -451,7 +451,7 @@ static void a_catalogue_that_makes_no_sense_is_refused_with_its_line(void **stat
         {4, "    memory_mib: 0", "dir/catalogue.yaml:4: gpu_types[0].memory_mib must be between 1 and 1e8, got 0"},
         {10, "    context_w: 0.5",
          "dir/catalogue.yaml:10: gpu_types[0] must have idle_w <= context_w <= max_w, got 1, 0.5, 3"},
-        {12, NULL, "dir/catalogue.yaml:2: missing key 'source' in gpu_types[0] (where the figures come from)"},
+        {4, NULL, "dir/catalogue.yaml:2: missing key 'memory_mib' in gpu_types[0] (GPU memory)"},
         {12, "    source: \"\"", "dir/catalogue.yaml:12: gpu_types[0].source must not be empty"},
         {19, "  - name: infer",
          "dir/catalogue.yaml:34: job_classes[2].name: 'infer' is given twice; the first is on line 19"},

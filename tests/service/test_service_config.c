@@ -200,7 +200,7 @@ static void jobs_may_be_of_every_class_of_the_catalogue_and_of_none(void **state
     assert_true(scenario->classes[0].steps_per_s[0] == 1 && scenario->classes[0].steps_per_s[1] == 1);
     const struct adl_job_class *scan = &scenario->classes[find_class(scenario, "etl-scan")];
     assert_true(scan->steps_per_s[0] == 2.88);
-    assert_true(scan->steps_per_s[1] == 2.88 && scan->modelled[1]); /* the slowest that is known */
+    assert_true(scan->steps_per_s[1] > 1 && scan->steps_per_s[1] < 6 && scan->modelled[1]); /* estimated, cautiously */
     /* A type that the catalogue knows, but not for this class: its jobs do not run there. */
     assert_true(scenario->classes[find_class(scenario, "feature-join")].steps_per_s[0] == 0);
     adl_service_config_clear(&config);
