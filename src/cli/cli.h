@@ -27,6 +27,8 @@ extern const struct adl_command_verb adl_verb_estimate;
 extern const struct adl_command_verb adl_verb_score;
 extern const struct adl_command_verb adl_verb_scenario;
 extern const struct adl_command_verb adl_verb_policies;
+extern const struct adl_command_verb adl_verb_gpus;
+extern const struct adl_command_verb adl_verb_discover;
 extern const struct adl_command_verb adl_verb_serve;
 extern const struct adl_command_verb adl_verb_slurm;
 extern const struct adl_command_verb adl_verb_backup;

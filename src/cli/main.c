@@ -7,12 +7,13 @@
 #include <string.h>
 
 static const struct adl_command_verb *const verbs[] = {
-    &adl_verb_compare,  &adl_verb_arena,   &adl_verb_simulate, &adl_verb_replay,   &adl_verb_train,    &adl_verb_tune,
-    &adl_verb_estimate, &adl_verb_score,   &adl_verb_scenario, &adl_verb_policies, &adl_verb_serve,    &adl_verb_submit,
-    &adl_verb_queue,    &adl_verb_show,    &adl_verb_log,      &adl_verb_explain,  &adl_verb_cancel,   &adl_verb_hold,
-    &adl_verb_release,  &adl_verb_requeue, &adl_verb_priority, &adl_verb_drain,    &adl_verb_top,      &adl_verb_token,
-    &adl_verb_slurm,    &adl_verb_backup,  &adl_verb_belief,   &adl_verb_health,   &adl_verb_progress, &adl_verb_whatif,
-    &adl_verb_shadow,   &adl_verb_promote,
+    &adl_verb_compare,  &adl_verb_arena,    &adl_verb_simulate, &adl_verb_replay,   &adl_verb_train,
+    &adl_verb_tune,     &adl_verb_estimate, &adl_verb_score,    &adl_verb_scenario, &adl_verb_policies,
+    &adl_verb_gpus,     &adl_verb_discover, &adl_verb_serve,    &adl_verb_submit,   &adl_verb_queue,
+    &adl_verb_show,     &adl_verb_log,      &adl_verb_explain,  &adl_verb_cancel,   &adl_verb_hold,
+    &adl_verb_release,  &adl_verb_requeue,  &adl_verb_priority, &adl_verb_drain,    &adl_verb_top,
+    &adl_verb_token,    &adl_verb_slurm,    &adl_verb_backup,   &adl_verb_belief,   &adl_verb_health,
+    &adl_verb_progress, &adl_verb_whatif,   &adl_verb_shadow,   &adl_verb_promote,
 };
 #define VERB_COUNT (sizeof verbs / sizeof *verbs)
 

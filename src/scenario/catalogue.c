@@ -124,18 +124,25 @@ static const struct adl_catalogue_type *find_type(const struct adl_catalogue_typ
     return NULL;
 }
 
+int adl_catalogue_refuse_type(const struct adl_catalogue *catalogue, const char *name, struct adl_error *err)
+{
+    char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE];
+    struct adl_suggest suggest = {.word = name};
+    for (uint32_t i = 0; i < catalogue->type_count; i++)
+        adl_suggest_offer(&suggest, catalogue->types[i].gpu.name);
+    return adl_fail(err, ADL_EINVAL, "the catalogue has no type %s%s", adl_quote(name, quoted),
+                    adl_suggest_phrase(&suggest, phrase));
+}
+
 /* Gives the type the figures of the one that it is like, where it has none of its own. */
 static int take_after(const struct adl_catalogue *catalogue, const struct adl_yaml *yaml, uint32_t index,
                       struct adl_catalogue_type *type, struct adl_error *err)
 {
     const struct adl_catalogue_type *model = adl_catalogue_find_type(catalogue, type->like.text);
     if (!model || model->like.text) {
-        char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE];
-        struct adl_suggest suggest = {.word = type->like.text};
-        for (uint32_t t = 0; t < catalogue->type_count; t++)
-            adl_suggest_offer(&suggest, catalogue->types[t].gpu.name);
-        return adl_yaml_fail(yaml, type->like.line, err, "gpu_types[%u].like: the catalogue has no type %s%s",
-                             (unsigned)index, adl_quote(type->like.text, quoted), adl_suggest_phrase(&suggest, phrase));
+        struct adl_error inner;
+        (void)adl_catalogue_refuse_type(catalogue, type->like.text, &inner);
+        return adl_yaml_fail(yaml, type->like.line, err, "gpu_types[%u].like: %s", (unsigned)index, inner.text);
     }
     struct adl_gpu_type *gpu = &type->gpu;
     const struct adl_gpu_type *from = &model->gpu;

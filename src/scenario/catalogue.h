@@ -56,6 +56,8 @@ void adl_gpu_type_complete(struct adl_gpu_type *gpu);
 
 /* NULL if there is none. */
 const struct adl_catalogue_type *adl_catalogue_find_type(const struct adl_catalogue *catalogue, const char *name);
+/* Says that there is no such type, and which is meant perhaps. */
+int adl_catalogue_refuse_type(const struct adl_catalogue *catalogue, const char *name, struct adl_error *err);
 const struct adl_catalogue_class *adl_catalogue_find_class(const struct adl_catalogue *catalogue, const char *name);
 const struct adl_catalogue_speed *adl_catalogue_find_speed(const struct adl_catalogue_class *class, const char *type);
 

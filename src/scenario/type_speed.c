@@ -34,8 +34,10 @@ static double estimate(const struct adl_catalogue *catalogue, const struct adl_c
             fmin(arithmetic_rate(type) / arithmetic_rate(known), type->bandwidth_gbs / known->bandwidth_gbs);
         found[i] = speeds[i].steps_per_s * (ratio > 1 ? sqrt(ratio) : ratio);
     }
+    if (class->speeds.count == 0)
+        return 0;
     qsort(found, class->speeds.count, sizeof *found, compare);
-    return class->speeds.count > 0 ? found[class->speeds.count / 2] : 0;
+    return found[class->speeds.count / 2];
 }
 
 double adl_type_speed(const struct adl_catalogue *catalogue, const struct adl_catalogue_class *class,

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* Brand words, which do not identify the chip. */
-static const char *const trade_words[] = {"nvidia",      "amd",      "ati",      "tesla",     "geforce", "quadro",
-                                          "grid",        "instinct", "pro",      "corp",      "tm",      "gpu",
-                                          "corporation", "inc",      "graphics", "generation"};
+static const char *const trade_words[] = {"nvidia",      "amd",      "ati",      "tesla",      "geforce", "quadro",
+                                          "grid",        "instinct", "pro",      "corp",       "tm",      "gpu",
+                                          "corporation", "inc",      "graphics", "generation", "device"};
 /* From these words on, the name is about the board, not the chip. */
 static const char *const board_words[] = {"sxm", "pcie", "pci", "hbm", "nvl", "oam", "mig", "ms"};
 

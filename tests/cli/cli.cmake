@@ -22,6 +22,8 @@ add_test(NAME arena_quick COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_arena $<TARGET
 add_test(NAME replay COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_replay ${cli_programs} ${PROJECT_SOURCE_DIR})
 add_test(NAME replay_shared COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_replay ${cli_programs} ${PROJECT_SOURCE_DIR} shared)
 add_test(NAME whatif_cli COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_whatif ${cli_programs} ${PROJECT_SOURCE_DIR})
+add_test(NAME discover COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_discover ${cli_programs} ${PROJECT_SOURCE_DIR})
+add_test(NAME discover_shared COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_discover ${cli_programs} ${PROJECT_SOURCE_DIR} shared)
 add_test(NAME belief_file COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_belief ${cli_programs} ${PROJECT_SOURCE_DIR})
 add_test(NAME explain COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_explain $<TARGET_FILE:adlro> ${PROJECT_SOURCE_DIR})
 add_test(NAME train COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_train ${cli_programs} ${PROJECT_SOURCE_DIR})
@@ -29,7 +31,8 @@ add_test(NAME tune COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_tune $<TARGET_FILE:ad
 add_test(NAME service_cli COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_service_cli ${cli_programs})
 add_test(NAME completion COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_completion $<TARGET_FILE:adlro>
                                  ${PROJECT_SOURCE_DIR}/packaging/completion/adlro.bash)
-set_tests_properties(cli policy_settings policy_plugin replay replay_shared belief_file explain service_cli whatif_cli PROPERTIES TIMEOUT 120)
-set_tests_properties(replay replay_shared PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(cli policy_settings policy_plugin replay replay_shared belief_file explain service_cli whatif_cli discover discover_shared
+                     PROPERTIES TIMEOUT 120)
+set_tests_properties(replay replay_shared discover_shared PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(train arena_quick PROPERTIES TIMEOUT 300)
 set_tests_properties(completion tune PROPERTIES TIMEOUT 60)

@@ -25,7 +25,7 @@ static const struct {
     {"NVIDIA A100-SXM4-40GB MIG 1g.5gb", "a100-1g.5gb", true},
     {"a100_3g.20gb", "a100-3g.20gb", true},
     {"NVIDIA H100 80GB HBM3 MIG 2g.20gb", "h100-2g.20gb", true},
-    {"NVIDIA A100-SXM4-80GB MIG 1g.20gb", "a100-1g.20gb", false},
+    {"NVIDIA A100-SXM4-80GB MIG 1g.20gb", "a100-1g.20gb", true},
     {"Tesla V100-SXM2-16GB", "v100-sxm2", true},
     {"Tesla V100-PCIE-32GB", "v100", true},
     {"Tesla T4", "t4", true},

@@ -31,27 +31,6 @@ static size_t node_count(const struct known *known)
 
 /* ---- what is known ---- */
 
-static int count_file(void *arg, const char *name)
-{
-    uint64_t *count = arg;
-    (void)name;
-    ++*count;
-    return 0;
-}
-
-/* "File=/dev/nvidia[0-3]" or "Count=4". */
-static uint64_t count_devices(const struct adl_slurm_conf *gres, size_t line)
-{
-    const struct adl_slurm_setting *file = adl_slurm_line_find(gres, line, "File");
-    const struct adl_slurm_setting *count = adl_slurm_line_find(gres, line, "Count");
-    uint64_t devices = 0;
-    if (!file)
-        file = adl_slurm_line_find(gres, line, "MultipleFiles");
-    if (file)
-        return adl_hostlist_each(file->value, count_file, &devices, NULL) ? 0 : devices;
-    return count ? strtoull(count->value, NULL, 10) : 1;
-}
-
 static void take_line(struct known *known, uint32_t node)
 {
     const struct adl_slurm_conf *gres = &known->check->gres;
@@ -63,7 +42,7 @@ static void take_line(struct known *known, uint32_t node)
     if (!name || !adl_slurm_same(name->value, "gpu"))
         return;
     known->covered[node] = true;
-    adl_layout_gpus_add(&known->listed[node], type ? type->value : "", count_devices(gres, known->line));
+    adl_layout_gpus_add(&known->listed[node], type ? type->value : "", adl_layout_gres_count(gres, known->line));
 }
 
 static int take_node(void *arg, const char *name)

@@ -9,6 +9,26 @@
 
 /* ---- GPUs ---- */
 
+static int count_file(void *arg, const char *name)
+{
+    uint64_t *count = arg;
+    (void)name;
+    ++*count;
+    return 0;
+}
+
+uint64_t adl_layout_gres_count(const struct adl_slurm_conf *gres, size_t line)
+{
+    const struct adl_slurm_setting *file = adl_slurm_line_find(gres, line, "File");
+    const struct adl_slurm_setting *count = adl_slurm_line_find(gres, line, "Count");
+    uint64_t devices = 0;
+    if (!file)
+        file = adl_slurm_line_find(gres, line, "MultipleFiles");
+    if (file)
+        return adl_hostlist_each(file->value, count_file, &devices, NULL) ? 0 : devices;
+    return count ? strtoull(count->value, NULL, 10) : 1;
+}
+
 void adl_layout_gpus_add(struct adl_layout_gpus *gpus, const char *type, uint64_t count)
 {
     size_t i = 0;

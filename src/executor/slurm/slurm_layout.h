@@ -47,6 +47,8 @@ uint32_t adl_layout_node_find(const struct adl_slurm_layout *layout, const char 
 /* What Gres= says of GPUs: "gpu:volta:4,gpu:2,shard:8". A text of NULL has none. */
 void adl_layout_gpus_read(const char *gres, struct adl_layout_gpus *ret);
 void adl_layout_gpus_add(struct adl_layout_gpus *gpus, const char *type, uint64_t count);
+/* GPUs that a line of gres.conf lists: "File=/dev/nvidia[0-3]" or "Count=4". */
+uint64_t adl_layout_gres_count(const struct adl_slurm_conf *gres, size_t line);
 uint64_t adl_layout_gpus_total(const struct adl_layout_gpus *gpus);
 bool adl_layout_gpus_typed(const struct adl_layout_gpus *gpus); /* all of them; true if there are none */
 
