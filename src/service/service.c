@@ -240,6 +240,7 @@ static int open_live(struct adl_service *service, struct adl_error *err)
     }
     if (status == 0) {
         adl_live_belief_load(service->live, true);
+        adl_live_recent_load(service->live);
         adl_live_health_begin(service->live);
         adl_service_state_lock(shared);
         status = adl_live_adopt(service->live, shared->engine, err);

@@ -76,6 +76,17 @@ struct adl_observer adl_snapshots_observer(struct adl_snapshots *snapshots)
     return adl_recent_observer(snapshots->recent);
 }
 
+void adl_snapshots_encode(const struct adl_snapshots *snapshots, int64_t wall_ahead_us, struct adl_text *ret)
+{
+    adl_recent_encode(snapshots->recent, wall_ahead_us, ret);
+}
+
+int adl_snapshots_decode(struct adl_snapshots *snapshots, const void *bytes, size_t size, int64_t wall_ahead_us,
+                         int64_t now_us, struct adl_error *err)
+{
+    return adl_recent_decode(snapshots->recent, bytes, size, wall_ahead_us, now_us, err);
+}
+
 /* What an engine of the same kind is created from, in the thread that asks. */
 static int renew(struct adl_snapshot *snapshot, const struct adl_engine_config *from)
 {

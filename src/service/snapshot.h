@@ -28,6 +28,11 @@ int adl_snapshots_create(const struct adl_snapshots_config *config, struct adl_s
 void adl_snapshots_destroy(struct adl_snapshots *snapshots); /* accepts NULL; all snapshots are destroyed before */
 struct adl_observer adl_snapshots_observer(struct adl_snapshots *snapshots); /* of each live engine */
 
+/* The recent past as bytes, and back (twin/recent.h); in the deciding thread. */
+void adl_snapshots_encode(const struct adl_snapshots *snapshots, int64_t wall_ahead_us, struct adl_text *ret);
+int adl_snapshots_decode(struct adl_snapshots *snapshots, const void *bytes, size_t size, int64_t wall_ahead_us,
+                         int64_t now_us, struct adl_error *err);
+
 /* In the deciding thread. Serve: between two decisions, with the engine in force; it is now_us, and wall time is ahead
  * of that. Change: another engine is in force. End: nobody gets a copy any more, and who waits for one gets an error;
  * from any thread. */

@@ -294,6 +294,7 @@ int adl_store_swap_last(struct adl_store *store, int kind, adl_store_swap_visit 
 #define ADL_BELIEF_REFUSED "refused" /* it could not be read: kept aside */
 #define ADL_BELIEF_LIMITS  "limits"  /* of a service that has learned: false */
 #define ADL_STORE_SHADOW   "shadow"  /* not a belief: what is known of a policy that shadows (service/shadowing.h) */
+#define ADL_STORE_RECENT   "recent"  /* nor is this: who submitted what lately (twin/recent.h) */
 
 struct adl_store_belief {
     int64_t time_us;   /* when it was written */

@@ -1,24 +1,35 @@
 #include "twin/recent.h"
 
 #include "base/copy.h"
+#include "predict/packing.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define HOUR_US     (INT64_C(3600) * 1000000)
 #define WEEK_HOURS  168
-#define WEEKS_KNOWN 3 /* weeks in which an hour was seen before its day of the week counts */
-#define LAST_HOURS  2 /* that count beside the same hour of other days */
+#define WEEKS_KNOWN 3              /* weeks in which an hour was seen before its day of the week counts */
+#define LAST_HOURS  2              /* that count beside the same hour of other days */
+#define UNSEEN      (ADL_NONE - 1) /* the slot of a job of an earlier engine that no engine has named since */
+#define MAGIC       "adlrecnt"
+#define VERSION     1
+#define SEAL_SIZE   8
 
 struct hour {
     int64_t number; /* since time 0 */
     uint64_t first; /* its first submission */
     uint32_t count;
+    bool cut; /* nobody looked for a part of it */
 };
 
 struct adl_recent {
     const struct adl_cluster *cluster;
     struct adl_recent_job *jobs; /* a ring, by number of the submission */
     uint64_t submitted;
+    uint32_t unseen;    /* submissions whose slot is UNSEEN */
+    uint64_t seen_last; /* number of the last one that was seen again */
+    bool resumed;       /* nobody looked at the hours after the last one */
     struct hour *hours; /* a ring, as many as have begun */
     uint64_t hour_count;
     uint64_t *of_slot; /* [slot] number of the submission + 1; 0 = none */
@@ -80,10 +91,24 @@ int adl_recent_copy(struct adl_recent *to, const struct adl_recent *from)
 
 /* ---- what is seen ---- */
 
+/* After a pause: the hour in which it began and the one in which it ended are not whole. */
+static int64_t resume_hours(struct adl_recent *recent, int64_t next, int64_t now)
+{
+    recent->resumed = false;
+    if (recent->hour_count == 0 || next > now)
+        return next;
+    recent->hours[(recent->hour_count - 1) % ADL_RECENT_HOURS].cut = true;
+    recent->hours[recent->hour_count++ % ADL_RECENT_HOURS] =
+        (struct hour){.number = now, .first = recent->submitted, .cut = true};
+    return now + 1;
+}
+
 static void begin_hours(struct adl_recent *recent, int64_t time_us)
 {
     const int64_t now = time_us / HOUR_US;
     int64_t next = recent->hour_count ? recent->hours[(recent->hour_count - 1) % ADL_RECENT_HOURS].number + 1 : now;
+    if (recent->resumed)
+        next = resume_hours(recent, next, now);
     next = now - next > ADL_RECENT_HOURS ? now - ADL_RECENT_HOURS : next;
     for (; next <= now; next++)
         recent->hours[recent->hour_count++ % ADL_RECENT_HOURS] =
@@ -95,6 +120,33 @@ static bool is_of(const struct adl_recent *recent, uint64_t number, uint64_t id)
 {
     const struct adl_recent_job *job = number ? &recent->jobs[(number - 1) % ADL_RECENT_JOBS] : NULL;
     return job && recent->submitted - number < ADL_RECENT_JOBS && job->slot != ADL_NONE && job->spec.id == id;
+}
+
+/* The number of a submission of an earlier engine that no engine has named since; 0 = there is none of this job. */
+static uint64_t find_unseen(const struct adl_recent *recent, uint64_t id)
+{
+    const uint64_t kept = recent->submitted < ADL_RECENT_JOBS ? recent->submitted : ADL_RECENT_JOBS;
+    for (uint64_t i = 0; recent->unseen > 0 && i < kept; i++) {
+        const struct adl_recent_job *job = &recent->jobs[(recent->submitted - 1 - i) % ADL_RECENT_JOBS];
+        if (job->slot == UNSEEN && job->spec.id == id)
+            return recent->submitted - i;
+    }
+    return 0;
+}
+
+/* A job of an earlier engine, or another alternative of it, is in this slot now. */
+static bool see_again(struct adl_recent *recent, const struct adl_event *event)
+{
+    const uint64_t id = event->submit.spec->id;
+    const uint64_t number = is_of(recent, recent->seen_last, id) ? recent->seen_last : find_unseen(recent, id);
+    if (number == 0)
+        return false;
+    struct adl_recent_job *job = &recent->jobs[(number - 1) % ADL_RECENT_JOBS];
+    recent->unseen -= job->slot == UNSEEN;
+    job->slot = job->slot == UNSEEN ? event->job : job->slot;
+    job->slots++;
+    recent->of_slot[event->job] = recent->seen_last = number;
+    return true;
 }
 
 static int submit(struct adl_recent *recent, const struct adl_event *event)
@@ -112,9 +164,13 @@ static int submit(struct adl_recent *recent, const struct adl_event *event)
         recent->jobs[(recent->submitted - 1) % ADL_RECENT_JOBS].slots++;
         return 0;
     }
+    if (see_again(recent, event))
+        return 0;
     if (event->submit.since_us > 0 && event->submit.since_us / HOUR_US < event->time_us / HOUR_US)
         return 0;
-    recent->jobs[recent->submitted % ADL_RECENT_JOBS] = (struct adl_recent_job){
+    struct adl_recent_job *job = &recent->jobs[recent->submitted % ADL_RECENT_JOBS];
+    recent->unseen -= recent->submitted >= ADL_RECENT_JOBS && job->slot == UNSEEN;
+    *job = (struct adl_recent_job){
         .spec = *event->submit.spec, .submit_us = event->time_us, .slot = event->job, .slots = 1};
     recent->of_slot[event->job] = ++recent->submitted;
     recent->hours[(recent->hour_count - 1) % ADL_RECENT_HOURS].count++;
@@ -214,7 +270,7 @@ static uint64_t first_hour(const struct adl_recent *recent)
 static bool is_whole(const struct adl_recent *recent, uint64_t at)
 {
     const struct hour *hour = &recent->hours[at % ADL_RECENT_HOURS];
-    return at + 1 < recent->hour_count && recent->submitted - hour->first <= ADL_RECENT_JOBS;
+    return at + 1 < recent->hour_count && !hour->cut && recent->submitted - hour->first <= ADL_RECENT_JOBS;
 }
 
 enum likeness { ANY, LIKE_TODAY, LIKE_THE_WEEK };
@@ -263,4 +319,200 @@ uint32_t adl_recent_jobs(const struct adl_recent *recent, uint32_t hour, uint64_
 const struct adl_recent_job *adl_recent_job(const struct adl_recent *recent, uint64_t number)
 {
     return &recent->jobs[number % ADL_RECENT_JOBS];
+}
+
+/* ---- bytes ---- */
+
+static void encode_spec(const struct adl_job_spec *spec, struct adl_text *ret)
+{
+    const float reals[] = {spec->priority, spec->share_slowdown, spec->min_steps_per_s, spec->step_gflop,
+                           spec->step_gb};
+    adl_bytes_put_u64(ret, spec->id);
+    adl_bytes_put_u32(ret, spec->user);
+    adl_bytes_put_u32(ret, spec->name_id);
+    adl_bytes_put_u32(ret, spec->class_index);
+    adl_bytes_put_u32(ret, spec->gpus);
+    adl_bytes_put_u32(ret, spec->types);
+    adl_text_char(ret, (char)spec->kind);
+    adl_text_char(ret, (char)spec->flags);
+    adl_text_char(ret, (char)spec->stop_loss);
+    adl_bytes_put_u32(ret, (uint32_t)spec->cpu_cores);
+    adl_bytes_put_u32(ret, (uint32_t)spec->memory_mib);
+    adl_bytes_put_u32(ret, (uint32_t)spec->gpu_memory_mib);
+    adl_bytes_put_floats(ret, reals, sizeof reals / sizeof *reals);
+    adl_bytes_put_u64(ret, (uint64_t)spec->limit_us);
+    adl_bytes_put_u64(ret, (uint64_t)spec->deadline_us);
+    adl_bytes_put_u64(ret, (uint64_t)spec->checkpoint_us);
+}
+
+static void decode_spec(struct adl_unpack *from, struct adl_job_spec *ret)
+{
+    ret->id = adl_unpack_u64(from);
+    ret->user = adl_unpack_u32(from, UINT32_MAX);
+    ret->name_id = adl_unpack_u32(from, UINT32_MAX);
+    ret->class_index = (uint16_t)adl_unpack_u32(from, UINT16_MAX);
+    ret->gpus = (uint16_t)adl_unpack_u32(from, UINT16_MAX);
+    ret->types = adl_unpack_u32(from, UINT32_MAX);
+    ret->kind = adl_unpack_u8(from);
+    ret->flags = adl_unpack_u8(from);
+    ret->stop_loss = adl_unpack_u8(from);
+    ret->cpu_cores = (int32_t)adl_unpack_u32(from, INT32_MAX);
+    ret->memory_mib = (int32_t)adl_unpack_u32(from, INT32_MAX);
+    ret->gpu_memory_mib = (int32_t)adl_unpack_u32(from, INT32_MAX);
+    ret->priority = adl_unpack_float(from, 1);
+    ret->share_slowdown = adl_unpack_float(from, 1e30f);
+    ret->min_steps_per_s = adl_unpack_float(from, 1e30f);
+    ret->step_gflop = adl_unpack_float(from, 1e30f);
+    ret->step_gb = adl_unpack_float(from, 1e30f);
+    ret->limit_us = (int64_t)adl_unpack_u64(from);
+    ret->deadline_us = (int64_t)adl_unpack_u64(from);
+    ret->checkpoint_us = (int64_t)adl_unpack_u64(from);
+    from->failed |= ret->gpus == 0 || ret->limit_us < 0 || ret->deadline_us < 0 || ret->checkpoint_us < 0;
+}
+
+static void encode_job(const struct adl_recent_job *job, uint32_t types, struct adl_text *ret)
+{
+    encode_spec(&job->spec, ret);
+    adl_bytes_put_u64(ret, (uint64_t)job->submit_us);
+    adl_pack_real(ret, job->work_us);
+    adl_text_char(ret, job->slot == ADL_NONE); /* it has ended */
+    adl_bytes_put_floats(ret, job->here, types);
+    adl_bytes_put_floats(ret, job->across, types);
+}
+
+static void decode_job(struct adl_unpack *from, uint32_t types, struct adl_recent_job *ret)
+{
+    *ret = (struct adl_recent_job){.slot = UNSEEN};
+    decode_spec(from, &ret->spec);
+    ret->submit_us = (int64_t)adl_unpack_u64(from);
+    ret->work_us = adl_unpack_real(from, 0, 1e18);
+    ret->slot = adl_unpack_u8(from) ? ADL_NONE : UNSEEN;
+    for (uint32_t t = 0; t < types; t++)
+        ret->here[t] = adl_unpack_float(from, 1e30f);
+    for (uint32_t t = 0; t < types; t++)
+        ret->across[t] = adl_unpack_float(from, 1e30f);
+}
+
+static void encode_cluster(const struct adl_cluster *cluster, struct adl_text *ret)
+{
+    adl_bytes_put_u32(ret, cluster->type_count);
+    for (uint32_t t = 0; t < cluster->type_count; t++)
+        adl_pack_name(ret, cluster->types[t].name);
+}
+
+static bool is_same_cluster(const struct adl_cluster *cluster, struct adl_unpack *from)
+{
+    bool same = adl_unpack_u32(from, ADL_TYPES_MAX) == cluster->type_count;
+    for (uint32_t t = 0; same && t < cluster->type_count; t++) {
+        char name[256];
+        adl_unpack_name(from, name, sizeof name);
+        same = strcmp(name, cluster->types[t].name) == 0;
+    }
+    return same;
+}
+
+static uint64_t count_down(const struct adl_recent *recent)
+{
+    uint64_t count = 0;
+    for (uint32_t g = 0; g < recent->cluster->gpu_count; g++)
+        count += recent->down_us[g] != INT64_MIN;
+    return count;
+}
+
+void adl_recent_encode(const struct adl_recent *recent, int64_t wall_ahead_us, struct adl_text *ret)
+{
+    const size_t begin = ret->size;
+    const uint64_t first = first_hour(recent);
+    const uint64_t jobs = recent->submitted < ADL_RECENT_JOBS ? recent->submitted : ADL_RECENT_JOBS;
+    adl_text_put(ret, MAGIC);
+    adl_bytes_put_u32(ret, VERSION);
+    encode_cluster(recent->cluster, ret);
+    adl_bytes_put_u64(ret, (uint64_t)wall_ahead_us);
+    adl_bytes_put_u64(ret, recent->submitted);
+    for (uint64_t number = recent->submitted - jobs; number < recent->submitted; number++)
+        encode_job(&recent->jobs[number % ADL_RECENT_JOBS], recent->cluster->type_count, ret);
+    adl_bytes_put_u32(ret, (uint32_t)(recent->hour_count - first));
+    for (uint64_t at = first; at < recent->hour_count; at++) {
+        const struct hour *hour = &recent->hours[at % ADL_RECENT_HOURS];
+        adl_bytes_put_u64(ret, (uint64_t)hour->number);
+        adl_bytes_put_u64(ret, hour->first);
+        adl_bytes_put_u32(ret, hour->count);
+        adl_text_char(ret, hour->cut);
+    }
+    adl_bytes_put_u64(ret, (uint64_t)(recent->began_us == INT64_MIN ? 0 : recent->last_us - recent->began_us));
+    adl_pack_real(ret, recent->repair_us);
+    adl_bytes_put_u64(ret, recent->failures - count_down(recent)); /* those come again if they are still down */
+    adl_bytes_put_u64(ret, recent->repairs);
+    if (adl_text_status(ret) == 0)
+        adl_bytes_put_u64(ret, adl_bytes_checksum(ret->data + begin, ret->size - begin));
+}
+
+static void decode_hours(struct adl_unpack *from, struct adl_recent *recent, int64_t shift)
+{
+    int64_t last = INT64_MIN;
+    recent->hour_count = adl_unpack_u32(from, ADL_RECENT_HOURS);
+    for (uint64_t at = 0; at < recent->hour_count && !from->failed; at++) {
+        struct hour *hour = &recent->hours[at];
+        hour->number = (int64_t)adl_unpack_u64(from);
+        hour->first = adl_unpack_u64(from);
+        hour->count = adl_unpack_u32(from, UINT32_MAX);
+        hour->cut = adl_unpack_u8(from) != 0;
+        from->failed |= hour->number <= last || hour->number > INT64_MAX / HOUR_US || hour->first > recent->submitted ||
+                        hour->count > recent->submitted - hour->first;
+        last = hour->number;
+        hour->number += shift;
+    }
+}
+
+static void decode_body(struct adl_unpack *from, struct adl_recent *recent, int64_t wall_ahead_us, int64_t now_us)
+{
+    const int64_t by_us = (int64_t)(adl_unpack_u64(from) - (uint64_t)wall_ahead_us);
+    const int64_t shift = (by_us + (by_us < 0 ? -HOUR_US : HOUR_US) / 2) / HOUR_US;
+    recent->submitted = adl_unpack_u64(from);
+    from->failed |=
+        recent->submitted > UINT64_MAX / 2 || shift > INT64_MAX / HOUR_US / 2 || shift < -(INT64_MAX / HOUR_US / 2);
+    const uint64_t jobs = recent->submitted < ADL_RECENT_JOBS ? recent->submitted : ADL_RECENT_JOBS;
+    for (uint64_t number = recent->submitted - jobs; number < recent->submitted && !from->failed; number++) {
+        struct adl_recent_job *job = &recent->jobs[number % ADL_RECENT_JOBS];
+        decode_job(from, recent->cluster->type_count, job);
+        job->submit_us = (int64_t)((uint64_t)job->submit_us + (uint64_t)(shift * HOUR_US));
+        recent->unseen += job->slot == UNSEEN;
+    }
+    decode_hours(from, recent, shift);
+    const uint64_t watched_us = adl_unpack_u64(from);
+    recent->repair_us = adl_unpack_real(from, 0, 1e18);
+    recent->failures = adl_unpack_u64(from);
+    recent->repairs = adl_unpack_u64(from);
+    from->failed |= from->at != from->end || watched_us > INT64_MAX / 4;
+    recent->last_us = now_us;
+    recent->began_us = now_us - (int64_t)(from->failed ? 0 : watched_us);
+    recent->resumed = true;
+}
+
+int adl_recent_decode(struct adl_recent *recent, const void *bytes, size_t size, int64_t wall_ahead_us, int64_t now_us,
+                      struct adl_error *err)
+{
+    const unsigned char *at = bytes;
+    const size_t head = strlen(MAGIC) + 4;
+    if (size < head + SEAL_SIZE || memcmp(at, MAGIC, strlen(MAGIC)) != 0)
+        return adl_fail(err, ADL_EINVAL, "these are not recent submissions");
+    if (adl_bytes_u32(at + strlen(MAGIC)) != VERSION)
+        return adl_fail(err, ADL_EINVAL, "recent submissions of version %" PRIu32 "; this program reads version %d",
+                        adl_bytes_u32(at + strlen(MAGIC)), VERSION);
+    if (adl_bytes_checksum(at, size - SEAL_SIZE) != adl_bytes_u64(at + size - SEAL_SIZE))
+        return adl_fail(err, ADL_EINVAL, "the checksum of recent submissions is wrong: bytes were changed");
+    struct adl_unpack from = {.at = at + head, .end = at + size - SEAL_SIZE};
+    if (!is_same_cluster(recent->cluster, &from))
+        return adl_fail(err, ADL_EINVAL, "recent submissions are of a cluster with other GPU types");
+    struct adl_recent *read = NULL;
+    if (adl_recent_create(recent->cluster, &read))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for recent submissions");
+    decode_body(&from, read, wall_ahead_us, now_us);
+    int status = 0;
+    if (from.failed)
+        status = adl_fail(err, ADL_EINVAL, "recent submissions are not whole: something is missing or out of bounds");
+    if (status == 0 && adl_recent_copy(recent, read))
+        status = adl_fail(err, ADL_ENOMEM, "out of memory for recent submissions");
+    adl_recent_destroy(read);
+    return status;
 }

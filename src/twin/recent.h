@@ -5,6 +5,7 @@
 #ifndef ADLRO_TWIN_RECENT_H
 #define ADLRO_TWIN_RECENT_H
 
+#include "base/text.h"
 #include "engine/engine.h"
 
 #define ADL_RECENT_JOBS  4096 /* submissions that are remembered */
@@ -35,6 +36,14 @@ struct adl_observer adl_recent_observer(struct adl_recent *recent);
 
 /* Becomes equal to another of the same cluster, which stays as it is: 0 or ADL_ENOMEM. */
 int adl_recent_copy(struct adl_recent *to, const struct adl_recent *from);
+
+/* As bytes with a version and a checksum, for an engine of the same GPU types that follows after a pause: jobs that
+ * were live are found again by their ids when it names them, and hours that nobody looked at are left out. Engine times
+ * differ from wall time by wall_ahead_us; between the two engines they move by whole hours. Decode fails with a text if
+ * bytes are not usable, and then changes nothing. */
+void adl_recent_encode(const struct adl_recent *recent, int64_t wall_ahead_us, struct adl_text *ret);
+int adl_recent_decode(struct adl_recent *recent, const void *bytes, size_t size, int64_t wall_ahead_us, int64_t now_us,
+                      struct adl_error *err);
 
 /* Failures of GPUs so far, in the form in which the simulator draws them: 0 = there were none. */
 struct adl_faults adl_recent_faults(const struct adl_recent *recent);

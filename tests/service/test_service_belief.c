@@ -45,14 +45,19 @@ static struct adl_text stored(const char *name)
     return text;
 }
 
-static void put_stored(const struct adl_text *text)
+static void put_stored_as(const char *name, const struct adl_text *text)
 {
     struct adl_store *store = NULL;
     struct adl_error err = {""};
     const struct adl_store_belief belief = {1, 0, text->data, text->size};
     assert_int_equal(adl_store_open(service_path("state"), ADL_STORE_SERVE, &store, &err), 0);
-    assert_int_equal(adl_store_belief_set(store, ADL_BELIEF_PRESENT, &belief, &err), 0);
+    assert_int_equal(adl_store_belief_set(store, name, &belief, &err), 0);
     adl_store_close(store);
+}
+
+static void put_stored(const struct adl_text *text)
+{
+    put_stored_as(ADL_BELIEF_PRESENT, text);
 }
 
 static void assert_equal_text(const struct adl_text *a, const struct adl_text *b)
@@ -94,6 +99,30 @@ static void what_was_learned_is_the_same_bit_for_bit_after_a_clean_restart(void 
     struct adl_text after = stored(ADL_BELIEF_PRESENT);
     assert_equal_text(&before, &after);
     assert_non_null(strstr(service_said(), "what was learned before: 6 jobs"));
+    adl_text_clear(&before);
+    adl_text_clear(&after);
+}
+
+static void recent_submissions_are_known_after_a_restart_unless_their_bytes_were_changed(void **state)
+{
+    (void)state;
+    start_service(two_types);
+    run_jobs(4);
+    stop_service(SIGTERM);
+    struct adl_text before = stored(ADL_STORE_RECENT);
+    start_again();
+    stop_service(SIGTERM);
+    struct adl_text after = stored(ADL_STORE_RECENT);
+    assert_true(after.size >= before.size); /* each submission takes bytes */
+    assert_null(strstr(service_said(), "recent submissions"));
+    after.data[after.size / 2] ^= 1;
+    put_stored_as(ADL_STORE_RECENT, &after);
+    start_again();
+    stop_service(SIGTERM);
+    assert_non_null(strstr(service_said(), "recent submissions were not read"));
+    adl_text_clear(&after);
+    after = stored(ADL_STORE_RECENT);
+    assert_true(after.size < before.size);
     adl_text_clear(&before);
     adl_text_clear(&after);
 }
@@ -209,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SERVICE_TEST(what_was_learned_is_the_same_bit_for_bit_after_a_clean_restart),
+        SERVICE_TEST(recent_submissions_are_known_after_a_restart_unless_their_bytes_were_changed),
         SERVICE_TEST(a_kill_loses_no_job_that_had_ended),
         SERVICE_TEST(jobs_that_are_learned_again_from_the_state_are_what_the_engine_saw),
         SERVICE_TEST(what_cannot_be_read_is_kept_aside_and_said),

@@ -386,6 +386,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
                             live->shared->wall_ahead_us);
         adl_live_keep_point(live);
         adl_live_belief_save(live, false);
+        adl_live_recent_save(live, false);
         adl_live_health_check(live);
         adl_live_forecast_tell(live);
         adl_live_shadow_check(live);

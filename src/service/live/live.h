@@ -52,14 +52,17 @@ int adl_live_adopt(struct adl_live *live, struct adl_engine *engine, struct adl_
  * engine that does not learn gets that. */
 void adl_live_belief_load(struct adl_live *live, bool drift);
 
+/* Submissions of before a restart. Once, before the engine adopts jobs. */
+void adl_live_recent_load(struct adl_live *live);
+
 /* What is known of a policy that shadows, or was promoted. Once, before the first engine. */
 void adl_live_shadow_load(struct adl_live *live);
 
 /* Slow GPUs that the engine knows now are not announced again. Once, after that. */
 void adl_live_health_begin(struct adl_live *live);
 
-/* Writes what was learned about jobs and GPUs, before the service ends or an engine takes over that does not learn. The
- * lock is held, and the engine has no events before it. */
+/* Writes what was learned about jobs and GPUs, and recent submissions, before the service ends or an engine takes over
+ * that does not learn. The lock is held, and the engine has no events before it. */
 void adl_live_belief_keep(struct adl_live *live);
 
 /* Time of the last event in the store; 0 = none. */

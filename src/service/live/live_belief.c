@@ -346,6 +346,7 @@ void adl_live_belief_save(struct adl_live *live, bool due)
 void adl_live_belief_keep(struct adl_live *live)
 {
     adl_live_belief_save(live, true);
+    adl_live_recent_save(live, true);
 }
 
 /* ---- requests ---- */

@@ -97,6 +97,7 @@ struct adl_live {
     uint64_t kept_points;           /* service_state.point_count when the store last got a point */
     uint64_t belief_saved;          /* adl_belief_count when the store last got it */
     int64_t belief_us;              /* when that was, in steady time */
+    int64_t recent_us;              /* when the store last got recent submissions; steady */
     int64_t prune_us;               /* steady */
     struct adl_live_health *health; /* [gpu] live_health.c */
     uint32_t type_changes[ADL_TYPES_MAX];
@@ -247,6 +248,9 @@ void adl_live_belief_save(struct adl_live *live, bool due);
 /* ADL_REQUEST_BELIEF_READ and ADL_REQUEST_BELIEF_WRITE, as in live_requests.c. */
 int adl_live_belief_prepare(struct adl_live *live, struct adl_request *request);
 void adl_live_belief_apply(struct adl_live *live, struct adl_request *request);
+
+/* live_recent.c: recent submissions, to the store if it is time or due; the lock is held. */
+void adl_live_recent_save(struct adl_live *live, bool due);
 
 /* live_shadow.c: a policy that shadows the one in force; the lock is held. */
 int adl_live_shadow_prepare(struct adl_live *live, struct adl_request *request);

@@ -1,0 +1,230 @@
+/* Recent submissions as bytes: they come back, move with the clock, and are found again by the ids of jobs; bytes that
+ * are not usable change nothing. */
+#include "random_scenario.h"
+
+#include "experiment/run.h"
+#include "sim/world_sim.h"
+#include "twin/recent.h"
+
+#include <cmocka.h>
+#include <string.h>
+
+#define HOUR_US INT64_C(3600000000)
+#define JOBS    80
+
+struct live {
+    struct adl_scenario scenario;
+    struct adl_world_sim *world;
+    struct adl_engine *engine;
+    struct adl_recent *recent;
+};
+
+/* A run that is stopped when some jobs have ended and some have not. */
+static void open_live(struct live *live)
+{
+    struct adl_error err = {.text = ""};
+    *live = (struct live){.scenario = random_scenario(5, JOBS)};
+    if (adl_world_sim_create(&live->scenario, 5, ADL_REGIME_LEARNED, &live->world, &err) ||
+        adl_recent_create(&live->scenario.cluster, &live->recent))
+        fail_msg("%s", err.text);
+    const struct adl_engine_config config = {.cluster = &live->scenario.cluster,
+                                             .policy = adl_policy_find("easy"),
+                                             .policy_config = adl_run_policy_config(&live->scenario),
+                                             .seed = 5,
+                                             .learned = true,
+                                             .world_ops = &adl_world_sim_ops,
+                                             .world = live->world,
+                                             .observers = {adl_recent_observer(live->recent)},
+                                             .observer_count = 1};
+    if (adl_engine_create(&config, &live->engine, &err))
+        fail_msg("%s", err.text);
+    while (adl_engine_counts(live->engine)->events < JOBS)
+        assert_true(adl_engine_step(live->engine, &err) > 0);
+}
+
+static void close_live(struct live *live)
+{
+    adl_engine_destroy(live->engine);
+    adl_recent_destroy(live->recent);
+    adl_world_sim_destroy(live->world);
+    adl_scenario_clear(&live->scenario);
+}
+
+static int64_t now_us(const struct live *live)
+{
+    return adl_engine_state(live->engine)->now_us;
+}
+
+/* Its submissions as bytes, and from these. */
+static struct adl_recent *restore(const struct live *live, int64_t ahead_us, int64_t later_ahead_us, int64_t later_us)
+{
+    struct adl_text text = {0};
+    struct adl_error err = {.text = ""};
+    struct adl_recent *ret = NULL;
+    adl_recent_encode(live->recent, ahead_us, &text);
+    assert_int_equal(adl_recent_create(&live->scenario.cluster, &ret), 0);
+    if (adl_recent_decode(ret, text.data, text.size, later_ahead_us, later_us, &err))
+        fail_msg("%s", err.text);
+    adl_text_clear(&text);
+    return ret;
+}
+
+static void see(struct adl_recent *recent, const struct live *live, int64_t time_us, uint64_t id, uint32_t slot)
+{
+    const struct adl_job_spec spec = {.id = id, .gpus = 1, .types = 1};
+    struct adl_event event = {.time_us = time_us, .kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};
+    if (id > 0) {
+        event.kind = ADL_EVENT_SUBMIT;
+        event.job = slot;
+        event.submit.spec = &spec;
+    }
+    const struct adl_observer observer = adl_recent_observer(recent);
+    assert_int_equal(observer.event(observer.self, &event, adl_engine_state(live->engine)), 0);
+}
+
+/* All hours that a future may draw from, and all their submissions, are the same but for the time. */
+static uint64_t expect_same(const struct adl_recent *a, const struct adl_recent *b, int64_t time_us, int64_t by_us)
+{
+    uint64_t jobs = 0;
+    for (int i = 0; i < 16; i++) {
+        const uint32_t hour_a = adl_recent_hour(a, time_us, i / 16.0);
+        const uint32_t hour_b = adl_recent_hour(b, time_us + by_us, i / 16.0);
+        uint64_t first_a, first_b;
+        int64_t us_a, us_b;
+        assert_true(hour_a != ADL_NONE && hour_b != ADL_NONE);
+        const uint32_t count = adl_recent_jobs(a, hour_a, &first_a, &us_a);
+        assert_int_equal(adl_recent_jobs(b, hour_b, &first_b, &us_b), count);
+        assert_int_equal(us_b, us_a + by_us);
+        for (uint32_t j = 0; j < count; j++, jobs++) {
+            const struct adl_recent_job *x = adl_recent_job(a, first_a + j), *y = adl_recent_job(b, first_b + j);
+            assert_memory_equal(&x->spec, &y->spec, sizeof x->spec);
+            assert_int_equal(y->submit_us, x->submit_us + by_us);
+            assert_true(x->work_us == y->work_us);
+            assert_memory_equal(x->here, y->here, sizeof x->here);
+        }
+    }
+    return jobs;
+}
+
+static void submissions_come_back_and_move_with_the_clock_by_whole_hours(void **state)
+{
+    (void)state;
+    struct live live;
+    open_live(&live);
+    const int64_t later_us = now_us(&live) / HOUR_US * HOUR_US + HOUR_US;
+    see(live.recent, &live, later_us, 0, 0); /* the last hour with jobs is whole */
+    struct adl_recent *same = restore(&live, 0, 0, later_us);
+    assert_true(expect_same(live.recent, same, later_us, 0) > 0);
+    /* A machine that was booted: its steady clock is 500 hours and 10 minutes behind. */
+    const int64_t by_us = -500 * HOUR_US, off_us = HOUR_US / 6;
+    struct adl_recent *moved = restore(&live, 0, 500 * HOUR_US + off_us, later_us + by_us - off_us);
+    assert_true(expect_same(live.recent, moved, later_us, by_us) > 0);
+    adl_recent_destroy(moved);
+    adl_recent_destroy(same);
+    close_live(&live);
+}
+
+static uint64_t count_last_hour(const struct adl_recent *recent, int64_t time_us)
+{
+    uint64_t first, most = 0;
+    int64_t us;
+    for (int i = 0; i < 64; i++) {
+        const uint32_t hour = adl_recent_hour(recent, time_us, i / 64.0);
+        if (hour != ADL_NONE && adl_recent_jobs(recent, hour, &first, &us) > 0 &&
+            us == time_us / HOUR_US * HOUR_US - HOUR_US)
+            most = adl_recent_jobs(recent, hour, &first, &us);
+    }
+    return most;
+}
+
+static void a_job_that_lives_on_is_no_new_submission_and_ends_where_it_was_submitted(void **state)
+{
+    (void)state;
+    struct live live;
+    open_live(&live);
+    const struct adl_state *world = adl_engine_state(live.engine);
+    uint64_t id = 0;
+    for (uint32_t slot = 0; slot < world->job_capacity; slot++)
+        if (world->jobs[slot].phase != ADL_PHASE_NONE)
+            id = world->jobs[slot].spec.id;
+    assert_true(id > 0);
+    const int64_t later_us = now_us(&live) / HOUR_US * HOUR_US + 10 * HOUR_US;
+    struct adl_recent *recent = restore(&live, 0, 0, later_us);
+    see(recent, &live, later_us, 0, 0);
+    see(recent, &live, later_us + HOUR_US, id, 900); /* in a slot of another engine, and as an alternative */
+    see(recent, &live, later_us + HOUR_US, id, 901);
+    assert_int_equal(count_last_hour(recent, later_us + 2 * HOUR_US), 0);
+    see(recent, &live, later_us + HOUR_US, 1000000, 902);
+    see(recent, &live, later_us + 2 * HOUR_US, 0, 0);
+    assert_int_equal(count_last_hour(recent, later_us + 2 * HOUR_US), 1);
+    uint32_t found = 0;
+    for (uint64_t number = 0; number < JOBS; number++)
+        found += adl_recent_job(recent, number)->spec.id == id && adl_recent_job(recent, number)->slot == 900;
+    assert_int_equal(found, 1);
+    adl_recent_destroy(recent);
+    close_live(&live);
+}
+
+static void hours_that_nobody_looked_at_are_not_hours_without_submissions(void **state)
+{
+    (void)state;
+    struct live live;
+    open_live(&live);
+    const int64_t later_us = now_us(&live) + 100 * HOUR_US;
+    struct adl_recent *recent = restore(&live, 0, 0, later_us);
+    see(recent, &live, later_us, 0, 0);
+    see(recent, &live, later_us + HOUR_US, 0, 0);
+    for (int i = 0; i < 64; i++) {
+        uint64_t first;
+        int64_t us;
+        const uint32_t hour = adl_recent_hour(recent, later_us + HOUR_US, i / 64.0);
+        if (hour == ADL_NONE)
+            continue;
+        adl_recent_jobs(recent, hour, &first, &us);
+        assert_true(us < now_us(&live) / HOUR_US * HOUR_US); /* a whole hour of before */
+    }
+    adl_recent_destroy(recent);
+    close_live(&live);
+}
+
+static void bytes_that_are_not_usable_are_refused_with_a_text_and_change_nothing(void **state)
+{
+    (void)state;
+    struct live live;
+    struct adl_text text = {0}, before = {0}, after = {0};
+    struct adl_error err;
+    open_live(&live);
+    adl_recent_encode(live.recent, 0, &text);
+    adl_recent_encode(live.recent, 0, &before);
+    for (size_t i = 0; i < text.size; i += 1 + text.size / 97) {
+        text.data[i] ^= 0x20;
+        err.text[0] = '\0';
+        assert_true(adl_recent_decode(live.recent, text.data, text.size, 0, 0, &err) < 0);
+        assert_true(err.text[0] != '\0');
+        assert_true(adl_recent_decode(live.recent, text.data, i, 0, 0, &err) < 0);
+        text.data[i] ^= 0x20;
+    }
+    const uint32_t types = live.scenario.cluster.type_count;
+    live.scenario.cluster.type_count = types - 1;
+    assert_true(adl_recent_decode(live.recent, text.data, text.size, 0, 0, &err) < 0);
+    assert_non_null(strstr(err.text, "other GPU types"));
+    live.scenario.cluster.type_count = types;
+    adl_recent_encode(live.recent, 0, &after);
+    assert_int_equal(after.size, before.size);
+    assert_memory_equal(after.data, before.data, before.size);
+    adl_text_clear(&text);
+    adl_text_clear(&before);
+    adl_text_clear(&after);
+    close_live(&live);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(submissions_come_back_and_move_with_the_clock_by_whole_hours),
+        cmocka_unit_test(a_job_that_lives_on_is_no_new_submission_and_ends_where_it_was_submitted),
+        cmocka_unit_test(hours_that_nobody_looked_at_are_not_hours_without_submissions),
+        cmocka_unit_test(bytes_that_are_not_usable_are_refused_with_a_text_and_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
