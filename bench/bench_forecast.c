@@ -3,10 +3,13 @@
  * when jobs are submitted and every simulated hour, from nothing but the past; of the instants, a sample. A bar that is
  * missed is marked and makes it exit 1.
  *
- *     bench/run forecast                        all
- *     build/bench/bench_forecast mixed64 easy   one workload, one policy */
+ *     bench/run forecast                               all
+ *     build/bench/bench_forecast mixed64 easy          one workload, one policy
+ *     build/bench/bench_forecast mixed64 easy 700101   another seed
+ *     bench/reliability < OUTPUT > picture.svg         the reliability of all rows as a picture */
 #include "experiment/run.h"
 #include "experiment/trace_supply.h"
+#include "sacct_dump.h"
 #include "scenario/scenario.h"
 #include "sim/workload.h"
 #include "sim/world_sim.h"
@@ -18,13 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define DATA     ADL_SOURCE_DIR "/../shared/data/"
 #define CLUSTERS ADL_SOURCE_DIR "/scenarios/clusters/"
 #define HOUR_US  (INT64_C(3600) * 1000000)
 
-enum { FUTURES = 16, SEED = 700100, AT_SUBMISSION = 0, EACH_HOUR = 1, KINDS = 2, SAMPLED = 16, DECILES = 10 };
+enum { FUTURES_MAX = 16, AT_SUBMISSION = 0, EACH_HOUR = 1, KINDS = 2, SAMPLED = 16 };
 
+static uint64_t seed = 700100;
 static int missed;
 
 static const char *verdict(bool met)
@@ -45,13 +50,16 @@ static int64_t cpu_ns(void)
 struct open_forecast {
     uint64_t id;
     int kind;
-    int64_t made_us, p50_us, p90_us, raw50_us, raw90_us, classic_us;
-    int64_t times[FUTURES];
+    int64_t made_us, classic_us;
+    struct adl_start_issue issue;
+    int64_t times[FUTURES_MAX];
 };
 
 struct tally {
-    uint64_t count, p50, p90, raw50, raw90;
-    uint64_t within[DECILES]; /* [i] starts within the calibrated quantile (i + 0.5) / DECILES */
+    uint64_t count;
+    double raw50, raw90;
+    double within[ADL_START_LEVELS]; /* starts within the calibrated quantile */
+    double loss, raw_loss;
     double *ours_s, *classic_s;
 };
 
@@ -61,36 +69,61 @@ struct course {
     struct adl_world_sim *world;
     struct adl_recent *recent;
     struct adl_starts *starts, *classic;
-    struct adl_start_ranks calibration[KINDS];
+    struct adl_start_levels levels[KINDS];
     struct open_forecast *open;
     size_t open_count, open_capacity;
     struct tally tallies[KINDS];
     double load;        /* factor of the rate of submissions */
     uint32_t submitted; /* the slot of the last submission of this instant, or ADL_NONE */
-    uint64_t submissions, stride, refreshes, events;
+    uint64_t submissions, stride, refreshes, events, unknown;
+    uint32_t futures;
     int64_t hour, forecast_ns, hours_stride;
 };
 
 /* ---- the outcome of forecasts ---- */
 
+/* Pinball loss of a quantile of the logarithm of the wait. */
+static double loss_of(const struct open_forecast *it, uint32_t futures, double level, double q, int64_t actual_us)
+{
+    const int64_t said_us = adl_start_rank_time(it->times, futures, it->made_us, level);
+    const double late = log((double)(actual_us - it->made_us + 1)) - log((double)(said_us - it->made_us + 1));
+    return late > 0 ? q * late : (q - 1) * late;
+}
+
 static void resolve(struct course *course, size_t index, int64_t actual_us)
 {
-    const struct open_forecast it = course->open[index];
+    struct open_forecast it = course->open[index];
+    const struct adl_start_rank rank = adl_start_rank(it.times, course->futures, it.made_us, actual_us);
+    const double level50 = (double)it.issue.level[adl_start_level_index(0.5)];
+    const double level90 = (double)it.issue.level[adl_start_level_index(0.9)];
+    const int64_t p50_us = adl_start_rank_time(it.times, course->futures, it.made_us, level50);
     struct tally *tally = &course->tallies[it.kind];
     course->open[index] = course->open[--course->open_count];
     tally->ours_s = realloc(tally->ours_s, (tally->count + 1) * sizeof *tally->ours_s);
     tally->classic_s = realloc(tally->classic_s, (tally->count + 1) * sizeof *tally->classic_s);
-    tally->ours_s[tally->count] = fabs((double)(it.p50_us - actual_us)) * 1e-6;
+    tally->ours_s[tally->count] = fabs((double)(p50_us - actual_us)) * 1e-6;
     tally->classic_s[tally->count] = fabs((double)(it.classic_us - actual_us)) * 1e-6;
     tally->count++;
-    tally->p50 += actual_us <= it.p50_us;
-    tally->p90 += actual_us <= it.p90_us;
-    tally->raw50 += actual_us <= it.raw50_us;
-    tally->raw90 += actual_us <= it.raw90_us;
-    const double rank = adl_start_rank(it.times, FUTURES, it.made_us, actual_us);
-    for (int i = 0; i < DECILES; i++)
-        tally->within[i] += rank <= adl_start_ranks_level(&course->calibration[it.kind], (i + 0.5) / DECILES);
-    adl_start_ranks_learn(&course->calibration[it.kind], rank);
+    tally->raw50 += adl_start_within(rank, 0.5);
+    tally->raw90 += adl_start_within(rank, 0.9);
+    for (int i = 0; i < ADL_START_LEVELS; i++)
+        tally->within[i] += adl_start_within(rank, (double)it.issue.level[i]);
+    tally->loss +=
+        loss_of(&it, course->futures, level50, 0.5, actual_us) + loss_of(&it, course->futures, level90, 0.9, actual_us);
+    tally->raw_loss +=
+        loss_of(&it, course->futures, 0.5, 0.5, actual_us) + loss_of(&it, course->futures, 0.9, 0.9, actual_us);
+    adl_start_levels_learn(&course->levels[it.kind], &it.issue, rank);
+}
+
+/* Forecasts that were too early are known as such while their jobs still wait. */
+static void judge_open(struct course *course, int64_t now_us)
+{
+    for (size_t i = 0; i < course->open_count; i++) {
+        struct open_forecast *it = &course->open[i];
+        if (now_us > it->made_us)
+            adl_start_levels_wait(&course->levels[it->kind], &it->issue,
+                                  adl_start_rank(it->times, course->futures, it->made_us, now_us));
+    }
 }
 
 static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus,
@@ -120,21 +153,20 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
 static void record(struct course *course, uint32_t slot, int kind)
 {
     const int64_t *times = adl_starts_of(course->starts, slot), *classic = adl_starts_of(course->classic, slot);
-    const struct adl_start_ranks *calibration = &course->calibration[kind];
-    const int64_t now_us = adl_starts_made_us(course->starts);
     if (!times || !classic ||
         adl_grow((void **)&course->open, &course->open_capacity, course->open_count + 1, sizeof *course->open))
         return;
+    if (times[0] == ADL_NEVER_US) { /* no future reached it: there is no forecast */
+        course->unknown++;
+        return;
+    }
     struct open_forecast *it = &course->open[course->open_count++];
     *it = (struct open_forecast){.id = adl_engine_state(course->engine)->jobs[slot].spec.id,
                                  .kind = kind,
-                                 .made_us = now_us,
-                                 .raw50_us = adl_start_rank_time(times, FUTURES, now_us, 0.5),
-                                 .raw90_us = adl_start_rank_time(times, FUTURES, now_us, 0.9),
+                                 .made_us = adl_starts_made_us(course->starts),
+                                 .issue = adl_start_levels_issue(&course->levels[kind]),
                                  .classic_us = classic[0]};
-    it->p50_us = adl_start_rank_time(times, FUTURES, now_us, adl_start_ranks_level(calibration, 0.5));
-    it->p90_us = adl_start_rank_time(times, FUTURES, now_us, adl_start_ranks_level(calibration, 0.9));
-    memcpy(it->times, times, sizeof it->times);
+    memcpy(it->times, times, course->futures * sizeof *times);
 }
 
 static void forecast(struct course *course, int kind, struct adl_error *err)
@@ -142,6 +174,7 @@ static void forecast(struct course *course, int kind, struct adl_error *err)
     const struct adl_state *state = adl_engine_state(course->engine);
     const int64_t start_ns = cpu_ns();
     const uint32_t only = kind == AT_SUBMISSION ? course->submitted : ADL_NONE;
+    judge_open(course, state->now_us);
     if (adl_starts_refresh(course->starts, course->engine, course->recent, (uint64_t)state->now_us, only, err))
         return;
     course->forecast_ns += cpu_ns() - start_ns;
@@ -184,30 +217,40 @@ static int run(struct course *course, struct adl_error *err)
 
 /* ---- one workload and policy ---- */
 
+enum { POLICIES = 3 };
+
+static const char *const policies[POLICIES] = {"easy", "srtf", "adlro"};
+
+/* How much of a workload is played and looked at: for policies whose decisions take longer, less. */
+struct sample {
+    uint64_t jobs, stride; /* a forecast for every stride-th submission ... */
+    int64_t hours;         /* ... and every that many hours */
+    uint32_t futures;
+};
+
 struct workload {
     const char *name, *scenario, *trace, *cluster;
     double load;
-    uint64_t jobs, stride; /* a forecast for every stride-th submission ... */
-    int64_t hours;         /* ... and every that many hours */
+    struct sample samples[POLICIES];
 };
 
 static const struct workload workloads[] = {
-    {.name = "campus512", .scenario = "campus512", .load = 1.2, .jobs = 8000, .stride = 20, .hours = 2},
-    {.name = "mixed64", .scenario = "mixed64", .load = 1.2, .jobs = 6000, .stride = 8, .hours = 1},
+    {.name = "campus512",
+     .scenario = "campus512",
+     .load = 1.2,
+     .samples = {{10000, 4, 4, 8}, {10000, 4, 4, 8}, {8000, 4, 8, 4}}},
+    {.name = "mixed64",
+     .scenario = "mixed64",
+     .load = 1.2,
+     .samples = {{6000, 2, 1, 16}, {6000, 4, 1, 8}, {6000, 8, 2, 8}}},
     {.name = "philly",
      .trace = DATA "philly/philly_2017_sep_oct.csv",
      .cluster = CLUSTERS "philly.yaml",
-     .jobs = 12000,
-     .stride = 120,
-     .hours = 24},
+     .samples = {{12000, 48, 12, 8}, {12000, 48, 12, 8}, {8000, 48, 24, 4}}},
     {.name = "sacct",
-     .trace = ADL_SOURCE_DIR "/tests/data/sacct.txt",
      .cluster = CLUSTERS "nodes64.yaml",
-     .stride = 1,
-     .hours = 1},
+     .samples = {{6000, 8, 6, 8}, {6000, 8, 6, 8}, {6000, 16, 12, 8}}},
 };
-
-static const char *const policies[] = {"easy", "srtf", "adlro"};
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -227,12 +270,13 @@ static void report_kind(const struct course *course, const char *name, const cha
     const double count = (double)tally->count;
     if (tally->count == 0)
         return;
-    const double p50 = 100 * (double)tally->p50 / count, p90 = 100 * (double)tally->p90 / count;
+    const double p50 = 100 * tally->within[adl_start_level_index(0.5)] / count;
+    const double p90 = 100 * tally->within[adl_start_level_index(0.9)] / count;
     const double ours = median(tally->ours_s, tally->count), classic = median(tally->classic_s, tally->count);
-    printf("%-10s %-6s %-10s %6" PRIu64 "  %5.1f %5.1f   %5.1f %5.1f  %9.0f %9.0f %6.1fx  %s\n", name, policy,
-           kind == AT_SUBMISSION ? "submission" : "each hour", tally->count, p50, p90,
-           100 * (double)tally->raw50 / count, 100 * (double)tally->raw90 / count, ours, classic,
-           classic / (ours > 0 ? ours : 1e-9),
+    printf("%-10s %-6s %-10s %6" PRIu64 "  %5.1f %5.1f   %5.1f %5.1f  %9.0f %9.0f %6.1fx  %5.2f  %s\n", name, policy,
+           kind == AT_SUBMISSION ? "submission" : "each hour", tally->count, p50, p90, 100 * tally->raw50 / count,
+           100 * tally->raw90 / count, ours, classic, classic / (ours > 0 ? ours : 1e-9),
+           tally->loss / (tally->raw_loss > 0 ? tally->raw_loss : 1),
            verdict(p50 >= 47 && p50 <= 53 && p90 >= 87 && p90 <= 93 && ours * 3 <= classic));
     fflush(stdout);
 }
@@ -240,49 +284,54 @@ static void report_kind(const struct course *course, const char *name, const cha
 static void report_reliability(const struct course *course, const char *name, const char *policy)
 {
     printf("  reliability %s %s:", name, policy);
-    for (int i = 0; i < DECILES; i++) {
-        const uint64_t count = course->tallies[0].count + course->tallies[1].count;
-        const uint64_t within = course->tallies[0].within[i] + course->tallies[1].within[i];
-        printf(" %d:%.1f", (int)(100 * (i + 0.5) / DECILES), count ? 100 * (double)within / (double)count : 0);
-    }
+    const double count = (double)(course->tallies[0].count + course->tallies[1].count);
+    for (int i = 0; i < ADL_START_LEVELS; i++)
+        printf(" %d:%.1f", 100 * (i + 1) / (ADL_START_LEVELS + 1),
+               100 * (course->tallies[0].within[i] + course->tallies[1].within[i]) / (count > 0 ? count : 1));
     printf("\n");
 }
 
-static int open_jobs(const struct workload *workload, struct course *course, struct adl_trace_supply **ret,
-                     struct adl_job_source *ret_source, struct adl_error *err)
+static int open_jobs(const struct workload *workload, uint64_t jobs, struct course *course,
+                     struct adl_trace_supply **ret, struct adl_job_source *ret_source, struct adl_error *err)
 {
     int status;
     if (workload->scenario) {
         status = adl_scenario_load(workload->scenario, &course->scenario, NULL, err);
-        course->scenario.workload.jobs = workload->jobs;
+        course->scenario.workload.jobs = jobs;
         course->scenario.workload.arrivals.rate_per_h *= course->load;
-        return status ? status : adl_workload_open(&course->scenario, SEED, ret_source, err);
+        return status ? status : adl_workload_open(&course->scenario, seed, ret_source, err);
     }
+    char dump[] = SACCT_DUMP_TEMPLATE;
     status = adl_cluster_load(workload->cluster, &course->scenario, err);
+    if (status == 0 && !workload->trace)
+        status = sacct_dump_write(dump, jobs, seed, err);
     const struct adl_trace_plan plan = {
-        .path = workload->trace, .scenario = &course->scenario, .jobs_max = workload->jobs};
+        .path = workload->trace ? workload->trace : dump, .scenario = &course->scenario, .jobs_max = jobs};
     if (status == 0)
         status = adl_trace_supply_create(&plan, ret, err);
     if (status)
         return status;
     const struct adl_job_supply supply = adl_trace_supply_jobs(*ret);
-    return supply.open(supply.self, 0, ret_source, err);
+    status = supply.open(supply.self, 0, ret_source, err);
+    if (!workload->trace)
+        unlink(dump);
+    return status;
 }
 
-static int open_course(const struct workload *workload, const struct adl_policy_ops *policy, struct course *course,
-                       struct adl_trace_supply **supply, struct adl_error *err)
+static int open_course(const struct workload *workload, uint64_t jobs, const struct adl_policy_ops *policy,
+                       struct course *course, struct adl_trace_supply **supply, struct adl_error *err)
 {
     struct adl_job_source source;
-    int status = open_jobs(workload, course, supply, &source, err);
+    int status = open_jobs(workload, jobs, course, supply, &source, err);
     if (status == 0)
-        status = adl_world_sim_create_from(&course->scenario, source, SEED, ADL_REGIME_LEARNED, &course->world, err);
+        status = adl_world_sim_create_from(&course->scenario, source, seed, ADL_REGIME_LEARNED, &course->world, err);
     if (status || adl_recent_create(&course->scenario.cluster, &course->recent))
         return status ? status : ADL_ENOMEM;
     const struct adl_engine_config config = {
         .cluster = &course->scenario.cluster,
         .policy = policy,
         .policy_config = adl_run_policy_config(&course->scenario),
-        .seed = SEED,
+        .seed = seed,
         .learned = true,
         .world_ops = &adl_world_sim_ops,
         .world = course->world,
@@ -293,7 +342,7 @@ static int open_course(const struct workload *workload, const struct adl_policy_
                                                 .preemption = course->scenario.preemption,
                                                 .kill_at_limit = course->scenario.kill_at_limit,
                                                 .one_by_one = course->scenario.one_by_one},
-                                       .futures = FUTURES,
+                                       .futures = course->futures,
                                        .horizon_s = 30 * 86400.0,
                                        .events_max = 4000};
     if (status == 0)
@@ -321,16 +370,19 @@ static void close_course(struct course *course, struct adl_trace_supply *supply)
     free(course->open);
 }
 
-static void bench(const struct workload *workload, const char *policy)
+static void bench(const struct workload *workload, int number)
 {
+    const struct sample *sample = &workload->samples[number];
+    const char *policy = policies[number];
     static struct course course;
     struct adl_trace_supply *supply = NULL;
     struct adl_error err = {.text = ""};
     memset(&course, 0, sizeof course);
     course.load = workload->load;
-    course.stride = workload->stride;
-    course.hours_stride = workload->hours;
-    int status = open_course(workload, adl_policy_find(policy), &course, &supply, &err);
+    course.stride = sample->stride;
+    course.hours_stride = sample->hours;
+    course.futures = sample->futures;
+    int status = open_course(workload, sample->jobs, adl_policy_find(policy), &course, &supply, &err);
     if (status == 0)
         status = run(&course, &err);
     if (status)
@@ -340,10 +392,14 @@ static void bench(const struct workload *workload, const char *policy)
     if (status == 0 && course.refreshes == 0)
         printf("%-10s %-6s no job waited: nothing to foretell\n", workload->name, policy);
     report_reliability(&course, workload->name, policy);
-    printf("  %" PRIu64 " forecasts, %.1f ms each, %.2f us for each of %" PRIu64 " events; %zu jobs never started\n",
-           course.refreshes, (double)course.forecast_ns * 1e-6 / (double)(course.refreshes + !course.refreshes),
-           (double)course.forecast_ns * 1e-3 / (double)(course.events + !course.events), course.events,
+    printf("  %" PRIu64 " jobs; every %" PRIu64 "th submission, every %" PRId64 " h, %" PRIu32 " futures; %" PRIu64
+           " rounds, %.1f ms each, %.2f us for each of %" PRIu64 " events; no future reached %" PRIu64
+           " jobs, %zu never started\n",
+           sample->jobs, sample->stride, sample->hours, sample->futures, course.refreshes,
+           (double)course.forecast_ns * 1e-6 / (double)(course.refreshes + !course.refreshes),
+           (double)course.forecast_ns * 1e-3 / (double)(course.events + !course.events), course.events, course.unknown,
            course.open_count);
+    fflush(stdout);
     close_course(&course, supply);
 }
 
@@ -366,14 +422,15 @@ static int fill(struct course *course, uint64_t waiting, double *ret_event_us, s
 static void bench_cost(const char *policy)
 {
     static struct course course;
-    struct workload workload = {.scenario = "campus512", .jobs = 4000};
+    const struct workload workload = {.scenario = "campus512"};
     struct adl_trace_supply *supply = NULL;
     struct adl_starts *starts = NULL;
     struct adl_error err = {.text = ""};
     double fill_us = 0;
     memset(&course, 0, sizeof course);
     course.load = 40;
-    int status = open_course(&workload, adl_policy_find(policy), &course, &supply, &err);
+    course.futures = 1;
+    int status = open_course(&workload, 4000, adl_policy_find(policy), &course, &supply, &err);
     if (status == 0)
         status = fill(&course, 1000, &fill_us, &err);
     const struct adl_starts_config config = {
@@ -409,18 +466,24 @@ static void bench_cost(const char *policy)
     close_course(&course, supply);
 }
 
+static bool is_meant(int argc, char **argv, int at, const char *name)
+{
+    return argc <= at || strcmp(argv[at], name) == 0;
+}
+
 int main(int argc, char **argv)
 {
-    for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
-        if ((argc < 2 || strcmp(argv[1], "cost") == 0) && (argc < 3 || strcmp(argv[2], policies[p]) == 0))
+    if (argc > 3)
+        seed = strtoull(argv[3], NULL, 10);
+    for (int p = 0; p < POLICIES; p++)
+        if (is_meant(argc, argv, 1, "cost") && is_meant(argc, argv, 2, policies[p]))
             bench_cost(policies[p]);
-    printf("%d futures a forecast. Coverage in %%, calibrated and as drawn; median absolute error in s.\n", FUTURES);
-    printf("%-10s %-6s %-10s %6s  %5s %5s   %5s %5s  %9s %9s\n", "workload", "policy", "made", "count", "p50", "p90",
-           "raw50", "raw90", "error", "classic");
+    printf("Coverage in %%, calibrated and as drawn; median absolute error in s; pinball loss relative to as drawn.\n");
+    printf("%-10s %-6s %-10s %6s  %5s %5s   %5s %5s  %9s %9s %7s  %5s\n", "workload", "policy", "made", "count", "p50",
+           "p90", "raw50", "raw90", "error", "classic", "", "loss");
     for (size_t w = 0; w < sizeof workloads / sizeof *workloads; w++)
-        for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
-            if ((argc < 2 || strcmp(argv[1], workloads[w].name) == 0) &&
-                (argc < 3 || strcmp(argv[2], policies[p]) == 0))
-                bench(&workloads[w], policies[p]);
+        for (int p = 0; p < POLICIES; p++)
+            if (is_meant(argc, argv, 1, workloads[w].name) && is_meant(argc, argv, 2, policies[p]))
+                bench(&workloads[w], p);
     return missed > 0;
 }

@@ -43,7 +43,6 @@ struct adl_forecasts {
     struct adl_starts *starts[2]; /* [from limits] */
     uint64_t version;             /* of the engine that they are of */
     uint32_t futures;             /* that starts[0] was created with */
-    double p50, p90;              /* ranks that stand for these in this round */
     struct adl_outcomes *outcomes;
     uint64_t stamp, submitted; /* what had happened when the last round began */
     int64_t began_ns;          /* the last round */
@@ -282,12 +281,15 @@ static void add_row(struct adl_forecasts *forecasts, const struct round *round, 
     const uint64_t id = round->state->jobs[slot].spec.id;
     const struct adl_start_forecast *before = find(forecasts, id);
     struct adl_start_forecast row = {.id = id, .made_us = made_us, .limits = round->limits};
-    row.start_p50_us = adl_start_rank_time(begins, count, made_us, forecasts->p50);
-    row.start_p90_us = adl_start_rank_time(begins, count, made_us, forecasts->p90);
-    row.end_p50_us = adl_start_rank_time(ends, count, made_us, forecasts->p50);
-    row.end_p90_us = adl_start_rank_time(ends, count, made_us, forecasts->p90);
+    const struct adl_start_issue issue = adl_outcomes_issue(forecasts->outcomes, id);
+    const double p50 = round->limits ? 0.5 : (double)issue.level[adl_start_level_index(0.5)];
+    const double p90 = round->limits ? 0.5 : (double)issue.level[adl_start_level_index(0.9)];
+    row.start_p50_us = adl_start_rank_time(begins, count, made_us, p50);
+    row.start_p90_us = adl_start_rank_time(begins, count, made_us, p90);
+    row.end_p50_us = adl_start_rank_time(ends, count, made_us, p50);
+    row.end_p90_us = adl_start_rank_time(ends, count, made_us, p90);
     if (last && !round->limits)
-        adl_outcomes_expect(forecasts->outcomes, &row, begins, count);
+        adl_outcomes_expect(forecasts->outcomes, &row, &issue, begins, count);
     if (before && before->start_p90_us > made_us && (round->quick || row.start_p50_us == ADL_NEVER_US))
         row = *before;
     forecasts->next_rows[forecasts->next_count++] = row;
@@ -321,8 +323,6 @@ static int list_rows(struct adl_forecasts *forecasts, const struct round *round,
                  sizeof *forecasts->next_rows))
         return ADL_ENOMEM;
     forecasts->next_count = 0;
-    forecasts->p50 = round->limits ? 0.5 : adl_outcomes_level(forecasts->outcomes, 0.5);
-    forecasts->p90 = round->limits ? 0.5 : adl_outcomes_level(forecasts->outcomes, 0.9);
     for (uint32_t slot = 0; slot < state->job_capacity; slot++)
         if (state->jobs[slot].phase == ADL_PHASE_PENDING && forecasts->next_count < forecasts->next_capacity)
             add_row(forecasts, round, slot, last);
@@ -384,7 +384,7 @@ static int make_round(struct adl_forecasts *forecasts, uint32_t most, bool quick
     round.state = adl_engine_state(round.view.engine);
     round.ended = adl_belief_count(round.state->belief);
     round.limits = !round.state->learned || round.ended < ADL_FORECAST_ENDS;
-    adl_outcomes_judge(forecasts->outcomes);
+    adl_outcomes_judge(forecasts->outcomes, round.state->now_us);
     while (most > FUTURES_LEAST && (uint64_t)most * round.state->queue.count > TIMES_MAX)
         most /= 2;
     status = prepare(forecasts, &round.view, most, err);

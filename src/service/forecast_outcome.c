@@ -6,23 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STARTS_MAX 4096  /* that wait to be judged */
-#define OPEN_MAX   16384 /* jobs whose first forecast is kept */
+#define STARTS_MAX 4096                      /* that wait to be judged */
+#define OPEN_MAX   16384                     /* jobs whose forecasts are kept */
+#define LATER_US   (INT64_C(3600) * 1000000) /* from the first forecast of a job to the second that is kept */
+
+enum { FIRST, LATER, KINDS };
 
 struct start {
     uint64_t id;
     int64_t time_us;
 };
 
-/* The first forecast of a job that waits. */
+/* A forecast of a job that waits. */
 struct expected {
-    struct adl_start_forecast first;
-    uint32_t futures;
-    size_t times; /* where its starts begin */
+    struct adl_start_forecast forecast;
+    struct adl_start_issue issue;
+    int kind;
+    uint32_t futures; /* 0 = the job has started */
+    size_t times;     /* where its starts begin */
 };
 
 struct expectations {
-    struct expected *jobs; /* in order of ids once they are complete */
+    struct expected *jobs; /* in order of ids and kinds once they are complete */
     size_t job_capacity;
     uint32_t job_count;
     int64_t *times_us;
@@ -33,7 +38,7 @@ struct adl_outcomes {
     struct start starts[STARTS_MAX]; /* a ring with one writer and one reader */
     atomic_ullong written, read;
     struct expectations now, next;
-    struct adl_start_ranks ranks;
+    struct adl_start_levels levels[KINDS];
     struct adl_outcome_counts counts;
 };
 
@@ -78,38 +83,57 @@ struct adl_observer adl_outcomes_observer(struct adl_outcomes *outcomes)
 
 static int compare_jobs(const void *a, const void *b)
 {
-    const uint64_t x = ((const struct expected *)a)->first.id, y = ((const struct expected *)b)->first.id;
-    return (x > y) - (x < y);
+    const struct expected *x = a, *y = b;
+    const uint64_t i = x->forecast.id, j = y->forecast.id;
+    return i == j ? x->kind - y->kind : (i > j) - (i < j);
 }
 
-static struct expected *find(const struct expectations *from, uint64_t id)
+/* NULL: there is none, or its job has started since. */
+static struct expected *find(const struct expectations *from, uint64_t id, int kind)
 {
-    const struct expected key = {.first.id = id};
-    return from->job_count ? bsearch(&key, from->jobs, from->job_count, sizeof key, compare_jobs) : NULL;
+    const struct expected key = {.forecast.id = id, .kind = kind};
+    struct expected *it = from->job_count ? bsearch(&key, from->jobs, from->job_count, sizeof key, compare_jobs) : NULL;
+    return it && it->futures > 0 ? it : NULL;
 }
 
-void adl_outcomes_judge(struct adl_outcomes *outcomes)
+static struct adl_start_rank rank_of(const struct adl_outcomes *outcomes, const struct expected *it, int64_t time_us)
+{
+    return adl_start_rank(&outcomes->now.times_us[it->times], it->futures, it->forecast.made_us, time_us);
+}
+
+static void judge_start(struct adl_outcomes *outcomes, const struct start *start)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct expected *it = find(&outcomes->now, start->id, kind);
+        if (!it)
+            continue;
+        adl_start_levels_learn(&outcomes->levels[kind], &it->issue, rank_of(outcomes, it, start->time_us));
+        it->futures = 0; /* once */
+        if (kind != FIRST)
+            continue;
+        outcomes->counts.started++;
+        outcomes->counts.in_p50 += start->time_us <= it->forecast.start_p50_us;
+        outcomes->counts.in_p90 += start->time_us <= it->forecast.start_p90_us;
+    }
+}
+
+void adl_outcomes_judge(struct adl_outcomes *outcomes, int64_t now_us)
 {
     const uint64_t written = atomic_load(&outcomes->written);
-    for (uint64_t at = atomic_load(&outcomes->read); at < written; at++) {
-        const struct start start = outcomes->starts[at % STARTS_MAX];
-        struct expected *expected = find(&outcomes->now, start.id);
-        if (!expected || expected->futures == 0)
-            continue;
-        const int64_t *times_us = &outcomes->now.times_us[expected->times];
-        adl_start_ranks_learn(&outcomes->ranks,
-                              adl_start_rank(times_us, expected->futures, expected->first.made_us, start.time_us));
-        outcomes->counts.started++;
-        outcomes->counts.in_p50 += start.time_us <= expected->first.start_p50_us;
-        outcomes->counts.in_p90 += start.time_us <= expected->first.start_p90_us;
-        expected->futures = 0; /* once */
-    }
+    for (uint64_t at = atomic_load(&outcomes->read); at < written; at++)
+        judge_start(outcomes, &outcomes->starts[at % STARTS_MAX]);
     atomic_store(&outcomes->read, written);
+    for (uint32_t i = 0; i < outcomes->now.job_count; i++) {
+        struct expected *it = &outcomes->now.jobs[i];
+        if (it->futures > 0 && now_us > it->forecast.made_us)
+            adl_start_levels_wait(&outcomes->levels[it->kind], &it->issue, rank_of(outcomes, it, now_us));
+    }
 }
 
-double adl_outcomes_level(const struct adl_outcomes *outcomes, double q)
+struct adl_start_issue adl_outcomes_issue(const struct adl_outcomes *outcomes, uint64_t id)
 {
-    return adl_start_ranks_level(&outcomes->ranks, q);
+    const int kind = find(&outcomes->now, id, FIRST) ? LATER : FIRST;
+    return adl_start_levels_issue(&outcomes->levels[kind]);
 }
 
 struct adl_outcome_counts adl_outcomes_counts(const struct adl_outcomes *outcomes)
@@ -124,28 +148,36 @@ void adl_outcomes_begin(struct adl_outcomes *outcomes, uint32_t jobs, uint32_t f
     struct expectations *next = &outcomes->next;
     next->job_count = 0;
     next->time_count = 0;
-    const size_t count = jobs < OPEN_MAX ? jobs : OPEN_MAX;
+    const size_t count = KINDS * (size_t)(jobs < OPEN_MAX ? jobs : OPEN_MAX);
     adl_grow((void **)&next->jobs, &next->job_capacity, count + 1, sizeof *next->jobs);
     adl_grow((void **)&next->times_us, &next->time_capacity, count * futures + outcomes->now.time_count + 1,
              sizeof *next->times_us);
 }
 
-void adl_outcomes_expect(struct adl_outcomes *outcomes, const struct adl_start_forecast *forecast,
-                         const int64_t *starts_us, uint32_t futures)
+static void keep(struct expectations *next, const struct expected *it, const int64_t *starts_us)
 {
-    struct expectations *next = &outcomes->next;
-    const struct expected *before = find(&outcomes->now, forecast->id);
-    if (before && before->futures > 0) {
-        futures = before->futures;
-        starts_us = &outcomes->now.times_us[before->times];
-        forecast = &before->first;
-    }
-    if (forecast->start_p90_us == ADL_NEVER_US || next->job_count >= next->job_capacity ||
-        next->time_count + futures > next->time_capacity)
+    if (next->job_count >= next->job_capacity || next->time_count + it->futures > next->time_capacity)
         return;
-    next->jobs[next->job_count++] = (struct expected){*forecast, futures, next->time_count};
-    memcpy(&next->times_us[next->time_count], starts_us, futures * sizeof *starts_us);
-    next->time_count += futures;
+    next->jobs[next->job_count] = *it;
+    next->jobs[next->job_count++].times = next->time_count;
+    memcpy(&next->times_us[next->time_count], starts_us, it->futures * sizeof *starts_us);
+    next->time_count += it->futures;
+}
+
+void adl_outcomes_expect(struct adl_outcomes *outcomes, const struct adl_start_forecast *forecast,
+                         const struct adl_start_issue *issue, const int64_t *starts_us, uint32_t futures)
+{
+    const struct expected *before[KINDS];
+    for (int kind = 0; kind < KINDS; kind++) {
+        before[kind] = find(&outcomes->now, forecast->id, kind);
+        if (before[kind])
+            keep(&outcomes->next, before[kind], &outcomes->now.times_us[before[kind]->times]);
+    }
+    const int kind = before[FIRST] ? LATER : FIRST;
+    const bool due =
+        kind == FIRST || (!before[LATER] && forecast->made_us - before[FIRST]->forecast.made_us >= LATER_US);
+    if (due && futures > 0 && forecast->start_p90_us != ADL_NEVER_US)
+        keep(&outcomes->next, &(struct expected){*forecast, *issue, kind, futures, 0}, starts_us);
 }
 
 void adl_outcomes_end(struct adl_outcomes *outcomes)
@@ -156,7 +188,7 @@ void adl_outcomes_end(struct adl_outcomes *outcomes)
     qsort(outcomes->now.jobs, outcomes->now.job_count, sizeof *outcomes->now.jobs, compare_jobs);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < outcomes->now.job_count; i++) /* a job with alternatives was expected in each slot */
-        if (kept == 0 || outcomes->now.jobs[kept - 1].first.id != outcomes->now.jobs[i].first.id)
+        if (kept == 0 || compare_jobs(&outcomes->now.jobs[kept - 1], &outcomes->now.jobs[i]) != 0)
             outcomes->now.jobs[kept++] = outcomes->now.jobs[i];
     outcomes->now.job_count = kept;
 }

@@ -1,7 +1,7 @@
 /* starts: when each waiting job will start and end, from the futures of a state (twin/fork.h).
  *
  * A forecast of a job is the list of its starts in all futures. Which of them stands for a probability is calibrated by
- * how earlier forecasts of the same run turned out (struct adl_start_ranks). */
+ * how earlier forecasts of the same run turned out (struct adl_start_levels). */
 #ifndef ADLRO_TWIN_STARTS_H
 #define ADLRO_TWIN_STARTS_H
 
@@ -43,22 +43,43 @@ uint32_t adl_starts_futures(const struct adl_starts *starts); /* that were playe
 int64_t adl_starts_made_us(const struct adl_starts *starts);  /* when it was made */
 uint64_t adl_starts_events(const struct adl_starts *starts);  /* that were played for it */
 
-/* How the past forecasts of one run turned out. */
-#define ADL_START_RANKS_MAX 1024
-
-struct adl_start_ranks {
-    float ranks[ADL_START_RANKS_MAX]; /* a ring */
-    uint64_t count;
+/* Where a start stands among the forecast ones: 0 to 1; below or above beyond the first or last, by the logarithm of
+ * how far beyond. low and high differ if it is one of them: it then stands for all ranks in between, in equal parts. */
+struct adl_start_rank {
+    double low, high;
 };
 
-/* Where an actual time stands among the forecast ones: 0 to 1; below or above beyond the first or last, by the
- * logarithm of how far beyond. Times from made_us on. */
-double adl_start_rank(const int64_t *times, uint32_t count, int64_t made_us, int64_t actual_us);
+/* Times from made_us on, ascending. */
+struct adl_start_rank adl_start_rank(const int64_t *times, uint32_t count, int64_t made_us, int64_t actual_us);
 int64_t adl_start_rank_time(const int64_t *times, uint32_t count, int64_t made_us, double rank); /* the inverse */
 
-void adl_start_ranks_learn(struct adl_start_ranks *ranks, double rank);
+/* The part of it that is within a level: 0 or 1 unless low and high differ. */
+double adl_start_within(struct adl_start_rank rank, double level);
 
-/* The rank that a share q of the past forecasts stayed within; q itself until there are enough. */
-double adl_start_ranks_level(const struct adl_start_ranks *ranks, double q);
+/* Which rank, the level, stands for a probability: adaptive conformal inference. A level moves up by a step when a
+ * start came later than it said, and down when not, in proportions that hold it where as many starts as the probability
+ * says come within. Zeros: as drawn. */
+#define ADL_START_LEVELS 19 /* of the probabilities 0.05, 0.10 ... 0.95 */
+
+struct adl_start_levels {
+    float moved[ADL_START_LEVELS]; /* level less probability */
+    uint32_t count[ADL_START_LEVELS];
+    float distance; /* of starts from the level of one half, on average */
+    uint32_t starts;
+};
+
+/* The levels that a forecast was issued with, ascending, until its job starts. */
+struct adl_start_issue {
+    float level[ADL_START_LEVELS];
+    uint32_t judged; /* mask */
+};
+
+int adl_start_level_index(double q); /* of the nearest probability */
+struct adl_start_issue adl_start_levels_issue(const struct adl_start_levels *levels);
+
+/* A job still waits at this rank, which tells of the levels below; or has started. Each level of an issue counts once.
+ */
+void adl_start_levels_wait(struct adl_start_levels *levels, struct adl_start_issue *issue, struct adl_start_rank rank);
+void adl_start_levels_learn(struct adl_start_levels *levels, struct adl_start_issue *issue, struct adl_start_rank rank);
 
 #endif

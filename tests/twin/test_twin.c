@@ -221,7 +221,8 @@ static void a_rank_and_its_time_are_inverse(void **unused)
         last = time;
     }
     for (int64_t actual = 1100; actual < 60000; actual += 300) {
-        const double rank = adl_start_rank(times, 5, 1000, actual);
+        const struct adl_start_rank found = adl_start_rank(times, 5, 1000, actual);
+        const double rank = (found.low + found.high) / 2;
         const int64_t time = adl_start_rank_time(times, 5, 1000, rank);
         if (llabs(time - actual) > 2 + actual / 1000)
             fail_msg("%lld has rank %g, which is %lld", (long long)actual, rank, (long long)time);
@@ -230,15 +231,70 @@ static void a_rank_and_its_time_are_inverse(void **unused)
     assert_true(adl_start_rank_time(never, 2, 0, 0.5) == ADL_NEVER_US);
 }
 
-static void a_level_is_what_past_forecasts_stayed_within(void **unused)
+static void levels_are_as_drawn_until_forecasts_have_turned_out(void **unused)
 {
     (void)unused;
-    static struct adl_start_ranks ranks;
-    assert_true(adl_start_ranks_level(&ranks, 0.9) == 0.9); /* nothing is known */
-    for (int i = 0; i < 3 * ADL_START_RANKS_MAX; i++)
-        adl_start_ranks_learn(&ranks, i % 100 * 0.02); /* uniform in 0 .. 2 */
-    assert_true(fabs(adl_start_ranks_level(&ranks, 0.5) - 1.0) < 0.05);
-    assert_true(fabs(adl_start_ranks_level(&ranks, 0.9) - 1.8) < 0.05);
+    const struct adl_start_issue issue = adl_start_levels_issue(&(struct adl_start_levels){0});
+    assert_true(fabs((double)issue.level[adl_start_level_index(0.5)] - 0.5) < 1e-6);
+    assert_true(fabs((double)issue.level[adl_start_level_index(0.9)] - 0.9) < 1e-6);
+}
+
+/* Forecasts turn out the given number of forecasts later, or are known to be too early before. */
+static void expect_coverage(double (*rank_of)(int), int delay)
+{
+    static struct adl_start_issue issues[4000];
+    struct adl_start_levels levels = {.starts = 0};
+    double within[ADL_START_LEVELS] = {0};
+    const int count = 4000;
+    for (int i = 0; i < count + delay; i++) {
+        if (i < count)
+            issues[i] = adl_start_levels_issue(&levels);
+        if (i < delay)
+            continue;
+        const double actual = rank_of(i - delay);
+        const struct adl_start_rank rank = {actual, actual}, before = {actual / 2, actual / 2};
+        adl_start_levels_wait(&levels, &issues[i - delay], before);
+        adl_start_levels_learn(&levels, &issues[i - delay], rank);
+        for (int l = 0; l < ADL_START_LEVELS; l++)
+            within[l] += adl_start_within(rank, (double)issues[i - delay].level[l]);
+    }
+    for (int l = 0; l < ADL_START_LEVELS; l++)
+        if (fabs(within[l] / count - (l + 1.0) / (ADL_START_LEVELS + 1)) > 0.015)
+            fail_msg("%.1f %% of starts came within level %d of %d", 100 * within[l] / count, l + 1, ADL_START_LEVELS);
+}
+
+static double uniform_rank(int i)
+{
+    return (double)(adl_hash_u64(adl_hash_start(), (uint64_t)i) >> 11) * 0x1.0p-53;
+}
+
+static double late_rank(int i)
+{
+    return 2 * uniform_rank(i) + 1;
+}
+
+static double drifting_rank(int i)
+{
+    return uniform_rank(i) + (i % 1000 < 500 ? 0 : 2);
+}
+
+static void as_many_starts_come_within_a_level_as_its_probability_says(void **unused)
+{
+    (void)unused;
+    expect_coverage(uniform_rank, 0);
+    expect_coverage(late_rank, 0);
+    expect_coverage(late_rank, 10);
+    expect_coverage(drifting_rank, 5);
+}
+
+static void a_start_at_a_time_that_many_futures_have_is_within_all_their_ranks_in_equal_parts(void **unused)
+{
+    (void)unused;
+    const int64_t times[] = {2000, 3000, 3000, 3000};
+    const struct adl_start_rank rank = adl_start_rank(times, 4, 1000, 3000);
+    assert_true(rank.low == 0.25 && rank.high == 1);
+    assert_true(adl_start_within(rank, 0.25) == 0 && adl_start_within(rank, 1) == 1);
+    assert_true(fabs(adl_start_within(rank, 0.625) - 0.5) < 1e-12);
 }
 
 int main(void)
@@ -247,7 +303,9 @@ int main(void)
         cmocka_unit_test(a_forecast_reads_nothing_that_is_to_come),
         cmocka_unit_test(the_same_job_draws_the_same_whatever_the_policy_does),
         cmocka_unit_test(a_rank_and_its_time_are_inverse),
-        cmocka_unit_test(a_level_is_what_past_forecasts_stayed_within),
+        cmocka_unit_test(levels_are_as_drawn_until_forecasts_have_turned_out),
+        cmocka_unit_test(as_many_starts_come_within_a_level_as_its_probability_says),
+        cmocka_unit_test(a_start_at_a_time_that_many_futures_have_is_within_all_their_ranks_in_equal_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
