@@ -35,6 +35,7 @@ struct adl_forecasts {
     size_t row_capacity;
     struct adl_forecasts_counts counts;
     int64_t made_ns; /* when the last were made */
+    struct adl_outcome_levels levels;
     /* Of the thread alone: */
     struct adl_start_forecast *next_rows;
     size_t next_capacity;
@@ -115,6 +116,22 @@ static struct adl_forecast_config config_of(struct adl_forecasts *forecasts)
     const struct adl_forecast_config config = forecasts->config;
     pthread_mutex_unlock(&forecasts->lock);
     return config;
+}
+
+void adl_forecasts_encode(struct adl_forecasts *forecasts, struct adl_text *ret)
+{
+    pthread_mutex_lock(&forecasts->lock);
+    const struct adl_outcome_levels levels = forecasts->levels;
+    pthread_mutex_unlock(&forecasts->lock);
+    adl_outcome_levels_encode(&levels, ret);
+}
+
+int adl_forecasts_decode(struct adl_forecasts *forecasts, const void *bytes, size_t size, struct adl_error *err)
+{
+    const int status = adl_outcome_levels_decode(&forecasts->levels, bytes, size, err);
+    if (status == 0)
+        *adl_outcomes_levels(forecasts->outcomes) = forecasts->levels;
+    return status;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -216,6 +233,7 @@ static void publish(struct adl_forecasts *forecasts, const struct round *round)
     counts->started = outcomes.started;
     counts->in_p50 = outcomes.in_p50;
     counts->in_p90 = outcomes.in_p90;
+    forecasts->levels = *adl_outcomes_levels(forecasts->outcomes);
     pthread_mutex_unlock(&forecasts->lock);
     snprintf(text, sizeof text, "{\"jobs\":%u}", forecasts->next_count);
     adl_events_publish(forecasts->shared->events, "forecast", text, NULL, NULL);

@@ -48,7 +48,12 @@ void adl_forecasts_destroy(struct adl_forecasts *forecasts);                    
 int adl_forecasts_begin(struct adl_forecasts *forecasts, struct adl_error *err); /* starts the thread */
 struct adl_observer adl_forecasts_observer(struct adl_forecasts *forecasts);     /* of each live engine */
 
+/* How forecasts turned out, from bytes; before the thread is started. ADL_EINVAL: they are not usable, and nothing has
+ * changed. */
+int adl_forecasts_decode(struct adl_forecasts *forecasts, const void *bytes, size_t size, struct adl_error *err);
+
 /* From any thread. */
+void adl_forecasts_encode(struct adl_forecasts *forecasts, struct adl_text *ret);
 void adl_forecasts_set(struct adl_forecasts *forecasts, const struct adl_forecast_config *config);
 bool adl_forecasts_find(struct adl_forecasts *forecasts, uint64_t id, struct adl_start_forecast *ret); /* false: none */
 struct adl_forecasts_counts adl_forecasts_counts(struct adl_forecasts *forecasts);

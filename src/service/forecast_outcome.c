@@ -1,7 +1,9 @@
 #include "service/forecast_outcome.h"
 
 #include "base/index.h"
+#include "predict/packing.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,12 @@
 #define STARTS_MAX 4096                      /* that wait to be judged */
 #define OPEN_MAX   16384                     /* jobs whose forecasts are kept */
 #define LATER_US   (INT64_C(3600) * 1000000) /* from the first forecast of a job to the second that is kept */
+
+#define MAGIC      "adlrstrt"
+#define VERSION    1
+#define HEAD_SIZE  12
+#define SEAL_SIZE  8
+#define LEVEL_MOST 100.0f /* a factor of e to this power */
 
 enum { FIRST, LATER, KINDS };
 
@@ -38,7 +46,7 @@ struct adl_outcomes {
     struct start starts[STARTS_MAX]; /* a ring with one writer and one reader */
     atomic_ullong written, read;
     struct expectations now, next;
-    struct adl_start_levels levels[KINDS];
+    struct adl_outcome_levels levels;
     struct adl_outcome_counts counts;
 };
 
@@ -107,7 +115,7 @@ static void judge_start(struct adl_outcomes *outcomes, const struct start *start
         struct expected *it = find(&outcomes->now, start->id, kind);
         if (!it)
             continue;
-        adl_start_levels_learn(&outcomes->levels[kind], &it->issue, rank_of(outcomes, it, start->time_us));
+        adl_start_levels_learn(&outcomes->levels.kinds[kind], &it->issue, rank_of(outcomes, it, start->time_us));
         it->futures = 0; /* once */
         if (kind != FIRST)
             continue;
@@ -126,19 +134,78 @@ void adl_outcomes_judge(struct adl_outcomes *outcomes, int64_t now_us)
     for (uint32_t i = 0; i < outcomes->now.job_count; i++) {
         struct expected *it = &outcomes->now.jobs[i];
         if (it->futures > 0 && now_us > it->forecast.made_us)
-            adl_start_levels_wait(&outcomes->levels[it->kind], &it->issue, rank_of(outcomes, it, now_us));
+            adl_start_levels_wait(&outcomes->levels.kinds[it->kind], &it->issue, rank_of(outcomes, it, now_us));
     }
 }
 
 struct adl_start_issue adl_outcomes_issue(const struct adl_outcomes *outcomes, uint64_t id)
 {
     const int kind = find(&outcomes->now, id, FIRST) ? LATER : FIRST;
-    return adl_start_levels_issue(&outcomes->levels[kind]);
+    return adl_start_levels_issue(&outcomes->levels.kinds[kind]);
 }
 
 struct adl_outcome_counts adl_outcomes_counts(const struct adl_outcomes *outcomes)
 {
     return outcomes->counts;
+}
+
+struct adl_outcome_levels *adl_outcomes_levels(struct adl_outcomes *outcomes)
+{
+    return &outcomes->levels;
+}
+
+/* ---- bytes ---- */
+
+void adl_outcome_levels_encode(const struct adl_outcome_levels *levels, struct adl_text *ret)
+{
+    const size_t begin = ret->size;
+    adl_text_put(ret, MAGIC);
+    adl_bytes_put_u32(ret, VERSION);
+    adl_bytes_put_u32(ret, ADL_START_LEVELS);
+    for (int kind = 0; kind < KINDS; kind++) {
+        const struct adl_start_levels *it = &levels->kinds[kind];
+        adl_bytes_put_floats(ret, it->moved, ADL_START_LEVELS);
+        for (int i = 0; i < ADL_START_LEVELS; i++)
+            adl_bytes_put_u32(ret, it->count[i]);
+        adl_bytes_put_floats(ret, it->distance, ADL_START_LEVELS);
+        adl_bytes_put_u32(ret, it->starts);
+    }
+    if (adl_text_status(ret) == 0)
+        adl_bytes_put_u64(ret, adl_bytes_checksum(ret->data + begin, ret->size - begin));
+}
+
+static void decode_kind(struct adl_unpack *from, struct adl_start_levels *ret)
+{
+    for (int i = 0; i < ADL_START_LEVELS; i++)
+        ret->moved[i] = adl_unpack_float(from, LEVEL_MOST);
+    for (int i = 0; i < ADL_START_LEVELS; i++)
+        ret->count[i] = adl_unpack_u32(from, UINT32_MAX);
+    for (int i = 0; i < ADL_START_LEVELS; i++) {
+        ret->distance[i] = adl_unpack_float(from, LEVEL_MOST);
+        from->failed |= ret->distance[i] < 0;
+    }
+    ret->starts = adl_unpack_u32(from, UINT32_MAX);
+}
+
+int adl_outcome_levels_decode(struct adl_outcome_levels *levels, const void *bytes, size_t size, struct adl_error *err)
+{
+    const unsigned char *at = bytes;
+    struct adl_outcome_levels read = {.kinds = {{.starts = 0}}};
+    if (size < HEAD_SIZE + SEAL_SIZE || memcmp(at, MAGIC, strlen(MAGIC)) != 0)
+        return adl_fail(err, ADL_EINVAL, "these are not levels of forecasts");
+    if (adl_bytes_u32(at + strlen(MAGIC)) != VERSION)
+        return adl_fail(err, ADL_EINVAL, "levels of forecasts of version %" PRIu32 "; this program reads version %d",
+                        adl_bytes_u32(at + strlen(MAGIC)), VERSION);
+    if (adl_bytes_checksum(at, size - SEAL_SIZE) != adl_bytes_u64(at + size - SEAL_SIZE))
+        return adl_fail(err, ADL_EINVAL, "the checksum of levels of forecasts is wrong: bytes were changed");
+    struct adl_unpack from = {.at = at + HEAD_SIZE, .end = at + size - SEAL_SIZE};
+    from.failed |= adl_unpack_u32(&from, ADL_START_LEVELS) != ADL_START_LEVELS;
+    for (int kind = 0; kind < KINDS; kind++)
+        decode_kind(&from, &read.kinds[kind]);
+    if (from.failed || from.at != from.end)
+        return adl_fail(err, ADL_EINVAL, "levels of forecasts are not whole: something is missing or out of bounds");
+    *levels = read;
+    return 0;
 }
 
 /* ---- a round ---- */

@@ -12,6 +12,15 @@ struct adl_outcome_counts {
     uint64_t started, in_p50, in_p90;
 };
 
+/* What was learned of forecasts: first ones, and later ones. */
+struct adl_outcome_levels {
+    struct adl_start_levels kinds[2];
+};
+
+/* As bytes with a version and a checksum. Decode fails with a text if they are not usable. */
+void adl_outcome_levels_encode(const struct adl_outcome_levels *levels, struct adl_text *ret);
+int adl_outcome_levels_decode(struct adl_outcome_levels *levels, const void *bytes, size_t size, struct adl_error *err);
+
 struct adl_outcomes;
 
 int adl_outcomes_create(struct adl_outcomes **ret); /* 0 or ADL_ENOMEM */
@@ -23,6 +32,7 @@ struct adl_observer adl_outcomes_observer(struct adl_outcomes *outcomes);
 void adl_outcomes_judge(struct adl_outcomes *outcomes, int64_t now_us);
 struct adl_start_issue adl_outcomes_issue(const struct adl_outcomes *outcomes, uint64_t id); /* for its next forecast */
 struct adl_outcome_counts adl_outcomes_counts(const struct adl_outcomes *outcomes);
+struct adl_outcome_levels *adl_outcomes_levels(struct adl_outcomes *outcomes);
 
 /* A round of forecasts: begin, expect for each waiting job, end. A job that has been expected before keeps its
  * forecasts; one that no longer waits is forgotten. Jobs without a p90 are not followed, and some are not if memory is

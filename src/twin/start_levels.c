@@ -5,8 +5,7 @@
 #include <math.h>
 
 #define STEP_FIRST 1.2   /* of a level after the first forecast that has turned out, ... */
-#define STEP_LEAST 0.12  /* ... and after many; relative to how far starts are from the level of one half */
-#define AS_DRAWN   0.25  /* how far they are if forecasts are right as drawn */
+#define STEP_LEAST 0.15  /* ... and after many; relative to how far starts are from the level */
 #define RECENT     0.005 /* least share of a start in that distance */
 
 /* The logarithm of a wait. */
@@ -101,23 +100,34 @@ struct adl_start_issue adl_start_levels_issue(const struct adl_start_levels *lev
     return issue;
 }
 
-static double distance_of(const struct adl_start_levels *levels)
+/* How far starts are from a level if forecasts are right as drawn: uniform ranks. */
+static double distance_as_drawn(int index)
 {
-    return levels->starts ? (double)levels->distance : AS_DRAWN;
+    const double q = probability(index);
+    return (q * q + (1 - q) * (1 - q)) / 2;
+}
+
+static double distance_of(const struct adl_start_levels *levels, int index)
+{
+    return levels->starts ? (double)levels->distance[index] : distance_as_drawn(index);
 }
 
 static void measure(struct adl_start_levels *levels, const struct adl_start_issue *issue, struct adl_start_rank rank)
 {
-    const double from = fabs((rank.low + rank.high) / 2 - (double)issue->level[adl_start_level_index(0.5)]);
-    const double before = distance_of(levels), share = 1.0 / (++levels->starts + 4);
-    levels->distance = (float)(before + (share > RECENT ? share : RECENT) * (from - before));
+    const double least = RECENT, share = 1.0 / (levels->starts + 5);
+    for (int i = 0; i < ADL_START_LEVELS; i++) {
+        const double from = fabs((rank.low + rank.high) / 2 - (double)issue->level[i]);
+        const double before = distance_of(levels, i);
+        levels->distance[i] = (float)(before + (share > least ? share : least) * (from - before));
+    }
+    levels->starts++;
 }
 
 static void judge(struct adl_start_levels *levels, struct adl_start_issue *issue, int index, double within)
 {
     const double step = STEP_FIRST / sqrt((double)++levels->count[index]);
     levels->moved[index] +=
-        (float)((step > STEP_LEAST ? step : STEP_LEAST) * distance_of(levels) * (probability(index) - within));
+        (float)((step > STEP_LEAST ? step : STEP_LEAST) * distance_of(levels, index) * (probability(index) - within));
     issue->judged |= 1u << index;
 }
 

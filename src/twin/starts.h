@@ -64,7 +64,7 @@ double adl_start_within(struct adl_start_rank rank, double level);
 struct adl_start_levels {
     float moved[ADL_START_LEVELS]; /* level less probability */
     uint32_t count[ADL_START_LEVELS];
-    float distance; /* of starts from the level of one half, on average */
+    float distance[ADL_START_LEVELS]; /* of starts from the level, on average */
     uint32_t starts;
 };
 

@@ -109,9 +109,13 @@ static void recent_submissions_are_known_after_a_restart_unless_their_bytes_were
     start_service(two_types);
     run_jobs(4);
     stop_service(SIGTERM);
-    struct adl_text before = stored(ADL_STORE_RECENT);
+    struct adl_text before = stored(ADL_STORE_RECENT), levels = stored(ADL_STORE_LEVELS);
     start_again();
     stop_service(SIGTERM);
+    struct adl_text again = stored(ADL_STORE_LEVELS);
+    assert_equal_text(&levels, &again);
+    adl_text_clear(&levels);
+    adl_text_clear(&again);
     struct adl_text after = stored(ADL_STORE_RECENT);
     assert_true(after.size >= before.size); /* each submission takes bytes */
     assert_null(strstr(service_said(), "recent submissions"));
