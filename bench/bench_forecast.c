@@ -6,7 +6,8 @@
  *     bench/run forecast                               all
  *     build/bench/bench_forecast mixed64 easy          one workload, one policy
  *     build/bench/bench_forecast mixed64 easy 700101   another seed
- *     bench/reliability < OUTPUT > picture.svg         the reliability of all rows as a picture */
+ *     build/bench/bench_forecast --quick               a few jobs: that it runs, not what forecasts are worth
+ *     bench/forecast/reliability < OUTPUT > picture.svg         the reliability of all rows as a picture */
 #include "experiment/run.h"
 #include "experiment/trace_supply.h"
 #include "sacct_dump.h"
@@ -26,11 +27,13 @@
 #define DATA     ADL_SOURCE_DIR "/../shared/data/"
 #define CLUSTERS ADL_SOURCE_DIR "/scenarios/clusters/"
 #define HOUR_US  (INT64_C(3600) * 1000000)
+#define EXACT_S  1.0 /* forecasts are told to the second: an error below is none, whatever the classic estimate's is */
 
 enum { FUTURES_MAX = 16, AT_SUBMISSION = 0, EACH_HOUR = 1, KINDS = 2, SAMPLED = 16 };
 
 static uint64_t seed = 700100;
 static int missed;
+static bool broken; /* a run failed */
 
 static const char *verdict(bool met)
 {
@@ -237,19 +240,19 @@ struct workload {
 static const struct workload workloads[] = {
     {.name = "campus512",
      .scenario = "campus512",
-     .load = 1.2,
-     .samples = {{10000, 4, 4, 8}, {10000, 4, 4, 8}, {8000, 4, 8, 4}}},
+     .load = 1.1,
+     .samples = {{30000, 8, 6, 8}, {60000, 8, 12, 8}, {12000, 8, 12, 4}}},
     {.name = "mixed64",
      .scenario = "mixed64",
      .load = 1.2,
-     .samples = {{6000, 2, 1, 16}, {6000, 4, 1, 8}, {6000, 8, 2, 8}}},
+     .samples = {{24000, 4, 1, 16}, {18000, 6, 2, 8}, {12000, 12, 2, 8}}},
     {.name = "philly",
      .trace = DATA "philly/philly_2017_sep_oct.csv",
      .cluster = CLUSTERS "philly.yaml",
-     .samples = {{12000, 48, 12, 8}, {12000, 48, 12, 8}, {8000, 48, 24, 4}}},
+     .samples = {{52849, 100, 24, 4}, {52849, 50, 12, 4}, {12000, 60, 24, 4}}},
     {.name = "sacct",
      .cluster = CLUSTERS "nodes64.yaml",
-     .samples = {{6000, 8, 6, 8}, {6000, 8, 6, 8}, {6000, 16, 12, 8}}},
+     .samples = {{6000, 8, 6, 8}, {12000, 4, 6, 8}, {6000, 16, 12, 8}}},
 };
 
 static int compare_doubles(const void *a, const void *b)
@@ -277,7 +280,7 @@ static void report_kind(const struct course *course, const char *name, const cha
            kind == AT_SUBMISSION ? "submission" : "each hour", tally->count, p50, p90, 100 * tally->raw50 / count,
            100 * tally->raw90 / count, ours, classic, classic / (ours > 0 ? ours : 1e-9),
            tally->loss / (tally->raw_loss > 0 ? tally->raw_loss : 1),
-           verdict(p50 >= 47 && p50 <= 53 && p90 >= 87 && p90 <= 93 && ours * 3 <= classic));
+           verdict(p50 >= 47 && p50 <= 53 && p90 >= 87 && p90 <= 93 && (ours * 3 <= classic || ours < EXACT_S)));
     fflush(stdout);
 }
 
@@ -370,9 +373,8 @@ static void close_course(struct course *course, struct adl_trace_supply *supply)
     free(course->open);
 }
 
-static void bench(const struct workload *workload, int number)
+static void bench(const struct workload *workload, const struct sample *sample, int number)
 {
-    const struct sample *sample = &workload->samples[number];
     const char *policy = policies[number];
     static struct course course;
     struct adl_trace_supply *supply = NULL;
@@ -387,11 +389,13 @@ static void bench(const struct workload *workload, int number)
         status = run(&course, &err);
     if (status)
         printf("%-10s %-6s %s: %s\n", workload->name, policy, verdict(false), err.text);
+    broken |= status != 0;
     for (int kind = 0; kind < KINDS; kind++)
         report_kind(&course, workload->name, policy, kind);
     if (status == 0 && course.refreshes == 0)
         printf("%-10s %-6s no job waited: nothing to foretell\n", workload->name, policy);
-    report_reliability(&course, workload->name, policy);
+    if (course.refreshes > 0)
+        report_reliability(&course, workload->name, policy);
     printf("  %" PRIu64 " jobs; every %" PRIu64 "th submission, every %" PRId64 " h, %" PRIu32 " futures; %" PRIu64
            " rounds, %.1f ms each, %.2f us for each of %" PRIu64 " events; no future reached %" PRIu64
            " jobs, %zu never started\n",
@@ -471,8 +475,20 @@ static bool is_meant(int argc, char **argv, int at, const char *name)
     return argc <= at || strcmp(argv[at], name) == 0;
 }
 
+/* Of the workloads that need no file. Bars mean nothing for so few jobs; a run that fails does. */
+static int bench_quick(void)
+{
+    static const struct sample sample = {1200, 4, 4, 4};
+    for (size_t w = 0; w < sizeof workloads / sizeof *workloads; w++)
+        if (!workloads[w].trace)
+            bench(&workloads[w], &sample, 0);
+    return broken;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--quick") == 0)
+        return bench_quick();
     if (argc > 3)
         seed = strtoull(argv[3], NULL, 10);
     for (int p = 0; p < POLICIES; p++)
@@ -484,6 +500,6 @@ int main(int argc, char **argv)
     for (size_t w = 0; w < sizeof workloads / sizeof *workloads; w++)
         for (int p = 0; p < POLICIES; p++)
             if (is_meant(argc, argv, 1, workloads[w].name) && is_meant(argc, argv, 2, policies[p]))
-                bench(&workloads[w], p);
+                bench(&workloads[w], &workloads[w].samples[p], p);
     return missed > 0;
 }
