@@ -31,6 +31,9 @@ add_test(NAME tune COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_tune $<TARGET_FILE:ad
 add_test(NAME service_cli COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_service_cli ${cli_programs})
 add_test(NAME completion COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_completion $<TARGET_FILE:adlro>
                                  ${PROJECT_SOURCE_DIR}/packaging/completion/adlro.bash)
+add_test(NAME completion_shells COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_shells $<TARGET_FILE:adlro>
+                                        ${PROJECT_SOURCE_DIR}/packaging/completion)
+set_tests_properties(completion_shells PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 set_tests_properties(cli policy_settings policy_plugin replay replay_shared belief_file explain service_cli whatif_cli discover discover_shared
                      PROPERTIES TIMEOUT 120)
 set_tests_properties(replay replay_shared discover_shared PROPERTIES SKIP_RETURN_CODE 77)
