@@ -226,21 +226,24 @@ struct job_speeds {
     double best, slowest;                              /* of those here, on types that it accepts */
 };
 
+/* NULL: specifications are all there is. */
+static const struct adl_job_speeds *known_speeds(const struct adl_belief *belief, const struct adl_job_spec *spec)
+{
+    return belief->speeds
+               ? adl_speeds_find(belief->speeds, spec, belief->reported ? NULL : belief->spec_speed[spec->kind])
+               : NULL;
+}
+
 static void find_speeds(const struct adl_belief *belief, const struct adl_job_spec *spec, struct job_speeds *ret)
 {
     const uint32_t types = belief->cluster->type_count;
+    const struct adl_job_speeds *known = known_speeds(belief, spec);
     const double *specified = belief->spec_speed[spec->kind];
-    if (!belief->speeds ||
-        !(belief->reported ? adl_speeds_find_reported(belief->speeds, spec, ret->here, ret->across)
-                           : adl_speeds_find(belief->speeds, spec, specified, ret->here, ret->across))) {
-        memcpy(ret->here, specified, sizeof ret->here);
-        memcpy(ret->across, specified, sizeof ret->across);
-    }
     ret->best = 0;
     ret->slowest = HUGE_VAL;
     for (uint32_t t = 0; t < types; t++) {
-        ret->here[t] *= belief->type_speed[t];
-        ret->across[t] *= belief->type_speed[t];
+        ret->here[t] = (known ? known->here[t] : specified[t]) * belief->type_speed[t];
+        ret->across[t] = (known ? known->across[t] : specified[t]) * belief->type_speed[t];
         if (!(spec->types >> t & 1))
             continue;
         ret->best = ret->here[t] > ret->best ? ret->here[t] : ret->best;
@@ -521,10 +524,16 @@ double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_
                               uint32_t type, bool across)
 {
     if (belief->speeds && belief->jobs[slot].basis != BY_WORLD) {
-        struct job_speeds speeds;
-        find_speeds(belief, &state->jobs[slot].spec, &speeds);
-        const double there = across ? speeds.across[type] : speeds.here[type];
-        return there > 0 && speeds.best > 0 ? speeds.best / there : 0;
+        const struct adl_job_spec *spec = &state->jobs[slot].spec;
+        const struct adl_job_speeds *known = known_speeds(belief, spec);
+        const double *here = known ? known->here : belief->spec_speed[spec->kind];
+        const double there = (across && known ? known->across : here)[type] * belief->type_speed[type];
+        double best = 0;
+        for (uint32_t left = spec->types; left; left &= left - 1) {
+            const uint32_t t = (uint32_t)__builtin_ctz(left);
+            best = here[t] * belief->type_speed[t] > best ? here[t] * belief->type_speed[t] : best;
+        }
+        return there > 0 && best > 0 ? best / there : 0;
     }
     const int64_t *row = across ? state->spanning_us : state->runtime_us;
     return (double)row[(size_t)slot * state->cluster->type_count + type] / belief->jobs[slot].predicted_us;

@@ -8,17 +8,22 @@
 /* Kinds of jobs that are told apart; the least recently seen is forgotten. */
 #define PROFILES 128
 
+/* Kinds of jobs of which found speeds are kept while nothing changes; a power of 2. */
+#define KEPT 64
+
 struct adl_speeds {
     const struct adl_cluster *cluster;
     struct adl_estimates *estimates;
     struct adl_speed_regression *regression;
     uint32_t widest[ADL_TYPES_MAX]; /* most GPUs of the type in one node */
     bool measured;                  /* anything at all */
+    uint64_t change;                /* number of the last one */
     struct found {
-        struct adl_job_spec spec; /* types 0: nothing is kept */
+        struct adl_job_spec spec;
+        uint64_t change; /* after which it was found */
         bool known;
-        double here[ADL_TYPES_MAX], across[ADL_TYPES_MAX];
-    } last; /* what was found last: a job is asked for on one type after the other */
+        struct adl_job_speeds speeds;
+    } kept[KEPT]; /* [hash of what speeds are found by] */
 };
 
 int adl_speeds_create(const struct adl_cluster *cluster, struct adl_speeds **ret, struct adl_error *err)
@@ -27,6 +32,7 @@ int adl_speeds_create(const struct adl_cluster *cluster, struct adl_speeds **ret
     if (!speeds)
         return adl_fail(err, ADL_ENOMEM, "out of memory for measured speeds");
     speeds->cluster = cluster;
+    speeds->change = 1;
     for (uint32_t b = 0; b < cluster->bank_count; b++) {
         uint32_t *widest = &speeds->widest[cluster->banks[b].type];
         *widest = cluster->banks[b].gpu_count > *widest ? cluster->banks[b].gpu_count : *widest;
@@ -55,14 +61,14 @@ void adl_speeds_copy(struct adl_speeds *to, const struct adl_speeds *from)
     adl_estimates_copy(to->estimates, from->estimates);
     adl_speed_regression_copy(to->regression, from->regression);
     to->measured = from->measured;
-    to->last = from->last;
+    to->change++;
 }
 
 void adl_speeds_measure(struct adl_speeds *speeds, const struct adl_state *state, uint32_t slot, double steps_per_s)
 {
     const struct adl_job *job = &state->jobs[slot];
     const uint32_t other = adl_state_neighbour(state, slot);
-    speeds->last.spec.types = 0;
+    speeds->change++;
     if (!(steps_per_s > 0) || state->gpus[job->first_gpu].cap_w > 0)
         return;
     const uint32_t beside =
@@ -95,7 +101,7 @@ void adl_speeds_complete(struct adl_speeds *speeds, const struct adl_state *stat
 {
     const struct adl_job *job = &state->jobs[slot];
     const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
-    speeds->last.spec.types = 0;
+    speeds->change++;
     if (job->attempts == 1 && adl_state_neighbour(state, slot) == ADL_NONE && !(state->gpus[job->first_gpu].cap_w > 0))
         adl_speed_regression_learn(speeds->regression, &job->spec, job->type, spans, run_us, specified);
 }
@@ -132,18 +138,18 @@ static bool spread(const struct adl_speeds *speeds, const struct adl_job_spec *s
     return true;
 }
 
-bool adl_speeds_find_reported(struct adl_speeds *speeds, const struct adl_job_spec *spec, double ret[ADL_TYPES_MAX],
-                              double ret_across[ADL_TYPES_MAX])
+static bool find_reported(struct adl_speeds *speeds, const struct adl_job_spec *spec, struct adl_job_speeds *ret)
 {
-    return find_measured(speeds, spec, may_span(spec), ret, ret_across) && spread(speeds, spec, ret, ret_across);
+    return find_measured(speeds, spec, may_span(spec), ret->here, ret->across) &&
+           spread(speeds, spec, ret->here, ret->across);
 }
 
-static bool find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified, double *ret,
-                 double *ret_across)
+static bool find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
+                 struct adl_job_speeds *ret)
 {
-    return adl_speeds_find_reported(speeds, spec, ret, ret_across) ||
-           (adl_speed_regression_find(speeds->regression, spec, specified, ret, ret_across) &&
-            spread(speeds, spec, ret, ret_across));
+    return find_reported(speeds, spec, ret) ||
+           (specified && adl_speed_regression_find(speeds->regression, spec, specified, ret->here, ret->across) &&
+            spread(speeds, spec, ret->here, ret->across));
 }
 
 /* All that speeds are found by. */
@@ -153,20 +159,23 @@ static bool is_alike(const struct adl_job_spec *a, const struct adl_job_spec *b)
            a->flags == b->flags && a->kind == b->kind;
 }
 
-bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
-                     double ret[ADL_TYPES_MAX], double ret_across[ADL_TYPES_MAX])
+static uint32_t hash(const struct adl_job_spec *spec)
 {
-    struct found *last = &speeds->last;
-    const size_t size = speeds->cluster->type_count * sizeof *ret;
-    if (!is_alike(&last->spec, spec)) {
-        last->known = find(speeds, spec, specified, last->here, last->across);
-        last->spec = *spec;
+    const uint32_t mixed = (uint32_t)spec->class_index * 0x9e3779b1u + (uint32_t)spec->name_id * 0x85ebca6bu +
+                           spec->gpus * 0xc2b2ae35u + spec->flags * 0x27d4eb2fu;
+    return mixed >> 16 & (KEPT - 1);
+}
+
+const struct adl_job_speeds *adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec,
+                                             const double *specified)
+{
+    struct found *kept = &speeds->kept[hash(spec)];
+    if (kept->change != speeds->change || !is_alike(&kept->spec, spec)) {
+        kept->known = find(speeds, spec, specified, &kept->speeds);
+        kept->spec = *spec;
+        kept->change = speeds->change;
     }
-    if (!last->known)
-        return false;
-    memcpy(ret, last->here, size);
-    memcpy(ret_across, last->across, size);
-    return true;
+    return kept->known ? &kept->speeds : NULL;
 }
 
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret)
@@ -183,7 +192,7 @@ int adl_speeds_decode(struct adl_speeds *speeds, struct adl_unpack *from, const 
     if (from->failed || measured > 1)
         return adl_fail(err, ADL_EINVAL, "the heading of its measured speeds is damaged");
     speeds->measured = measured;
-    speeds->last.spec.types = 0;
+    speeds->change++;
     if (!adl_speed_regression_decode(speeds->regression, from, to))
         return adl_fail(err, ADL_EINVAL, "its speeds of completed jobs are damaged");
     return adl_estimates_decode(speeds->estimates, from, to, ret, err);

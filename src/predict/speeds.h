@@ -21,13 +21,15 @@ void adl_speeds_complete(struct adl_speeds *speeds, const struct adl_state *stat
                          const double *specified);
 
 /* Speeds of such a job [type] relative to each other, on the best placement that the type has and across nodes; 0 = not
- * acceptable. False if nothing is known of jobs like it: specifications are all there is. */
-bool adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
-                     double ret[ADL_TYPES_MAX], double ret_across[ADL_TYPES_MAX]);
+ * acceptable. */
+struct adl_job_speeds {
+    double here[ADL_TYPES_MAX], across[ADL_TYPES_MAX];
+};
 
-/* The same, but only from speeds that running jobs reported. */
-bool adl_speeds_find_reported(struct adl_speeds *speeds, const struct adl_job_spec *spec, double ret[ADL_TYPES_MAX],
-                              double ret_across[ADL_TYPES_MAX]);
+/* NULL if nothing is known of jobs like it: specifications are all there is. specified NULL: only from speeds that
+ * running jobs reported; all calls have it or none. Valid until the next call. */
+const struct adl_job_speeds *adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec,
+                                             const double *specified);
 
 /* As bytes, and back into one that was not told anything; on failure it is to be destroyed. */
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret);
