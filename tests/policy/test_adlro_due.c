@@ -21,6 +21,8 @@ struct job {
 struct load {
     struct job jobs[JOBS];
     uint32_t next;
+    uint8_t flags;
+    uint32_t stops;
 };
 
 static int load_next(void *self, struct adl_true_job *ret, struct adl_error *err)
@@ -30,8 +32,11 @@ static int load_next(void *self, struct adl_true_job *ret, struct adl_error *err
     if (load->next == JOBS)
         return 0;
     const struct job *job = &load->jobs[load->next++];
-    ret->spec = (struct adl_job_spec){
-        .id = load->next, .gpus = (uint16_t)job->gpus, .types = 1, .limit_us = job->run_s * 1000000};
+    ret->spec = (struct adl_job_spec){.id = load->next,
+                                      .gpus = (uint16_t)job->gpus,
+                                      .types = 1,
+                                      .flags = load->flags,
+                                      .limit_us = job->run_s * 1000000};
     ret->submit_us = job->submit_s * 1000000;
     ret->steps = 1;
     ret->ideal_us = ret->runtime_us[0] = job->run_s * 1000000;
@@ -41,6 +46,7 @@ static int load_next(void *self, struct adl_true_job *ret, struct adl_error *err
 static int note_end(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     struct load *load = self;
+    load->stops += event->kind == ADL_EVENT_EVICT;
     if (event->kind != ADL_EVENT_FINISH)
         return 0;
     struct job *job = &load->jobs[state->jobs[event->job].spec.id - 1];
@@ -189,11 +195,29 @@ static void a_higher_weight_of_the_tail_shortens_the_longest_wait(void **state)
     assert_true(mean_s[0] < mean_s[1] && mean_s[1] < mean_s[2]);
 }
 
+/* With that weight every job is due from the beginning, as soon as the usual run time is known. */
+static void a_running_job_that_is_due_is_not_stopped(void **state)
+{
+    (void)state;
+    static struct load load;
+    uint32_t stops[2] = {0};
+    for (int i = 0; i < 2; i++)
+        for (uint64_t seed = 21; seed <= 23; seed++) {
+            draw(&load, seed);
+            load.flags = ADL_JOB_PREEMPTIBLE;
+            run(&load, i == 0 ? "objective=tail:20" : "objective=tail:0");
+            stops[i] += load.stops;
+        }
+    assert_true(stops[0] <= 3); /* before the first job of a run has completed */
+    assert_true(stops[1] > 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_due_job_ends_within_twice_the_longest_run_time_for_each_due_job_up_to_it),
         cmocka_unit_test(a_higher_weight_of_the_tail_shortens_the_longest_wait),
+        cmocka_unit_test(a_running_job_that_is_due_is_not_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -540,6 +540,7 @@ static int stop_jobs(struct adlro *self, const struct adl_state *state, struct a
                                         .corrections = self->corrections,
                                         .prices = &self->prices,
                                         .energy = self->energy,
+                                        .due = &self->due,
                                         .price_weight = self->price_weight,
                                         .stop_margin = self->stop_margin,
                                         .switch_us = self->switch_us};

@@ -48,28 +48,44 @@ static double started_us(const struct adl_due *due, const struct adl_state *stat
     return due->submitted_us - waiting_us;
 }
 
+/* Of one GPU; times the usual run time and that of a job: what may be started beyond its turn. */
+static double slack_of(const struct adl_due *due, const struct adl_state *state)
+{
+    return (1 / due->tail - due->tail) * state->cluster->gpu_count;
+}
+
+static double slack_us(const struct adl_due *due, const struct adl_state *state, uint32_t slot)
+{
+    return slack_of(due, state) * (due->typical_us + due->jobs[slot].work_us / state->jobs[slot].spec.gpus);
+}
+
 void adl_due_list(struct adl_due *due, const struct adl_state *state, double typical_us)
 {
     due->count = 0;
+    due->typical_us = typical_us;
     if (due->tail <= 0 || typical_us <= 0)
         return;
-    const double gpus = state->cluster->gpu_count, slack = (1 / due->tail - due->tail) * gpus;
-    const double started = started_us(due, state);
+    const double gpus = state->cluster->gpu_count, slack = slack_of(due, state);
     double filled = 0;
+    due->started_us = started_us(due, state);
     adl_walk_begin(&state->queue);
     for (uint32_t slot; due->count < ADL_DUE_MAX && filled < FILL * due->tail * due->tail * gpus &&
                         (slot = adl_walk_job(&state->queue)) != ADL_NONE;
          adl_walk_next(&state->queue)) {
-        const struct adl_due_job *job = &due->jobs[slot];
-        const double late_us = started - job->before_us;
+        const double late_us = due->started_us - due->jobs[slot].before_us;
         if (slack >= 0 && late_us <= slack * typical_us)
             break; /* and so is every job after it */
-        const double slack_us = slack * (typical_us + job->work_us / state->jobs[slot].spec.gpus);
-        if (late_us <= slack_us)
+        if (late_us <= slack_us(due, state, slot))
             continue;
         due->late_us[due->count] = late_us;
-        due->slack_us[due->count] = slack_us;
+        due->slack_us[due->count] = slack_us(due, state, slot);
         due->slots[due->count++] = slot;
         filled += state->jobs[slot].spec.gpus;
     }
+}
+
+bool adl_due_holds(const struct adl_due *due, const struct adl_state *state, uint32_t slot)
+{
+    return due->tail > 0 && due->typical_us > 0 &&
+           due->started_us - due->jobs[slot].before_us > slack_us(due, state, slot);
 }

@@ -17,6 +17,8 @@
 struct adl_due {
     double tail;
     double submitted_us; /* work of all jobs so far, GPU-us */
+    double started_us;   /* work of those that had started, and the usual run time, when due jobs were last listed */
+    double typical_us;
     struct adl_due_job {
         double before_us; /* work submitted before it */
         double work_us;
@@ -36,5 +38,8 @@ int adl_due_join(struct adl_due *due, const struct adl_state *state, uint32_t sl
 
 /* Lists the due jobs that go first. typical_us: the usual run time; 0 = not known, then none is due. */
 void adl_due_list(struct adl_due *due, const struct adl_state *state, double typical_us);
+
+/* True if a running job would be due if it waited: it is not stopped. */
+bool adl_due_holds(const struct adl_due *due, const struct adl_state *state, uint32_t slot);
 
 #endif

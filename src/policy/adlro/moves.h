@@ -8,6 +8,7 @@
 #define ADLRO_POLICY_ADLRO_MOVES_H
 
 #include "model/plan.h"
+#include "policy/adlro/due.h"
 #include "policy/adlro/energy.h"
 #include "policy/adlro/prices.h"
 #include "policy/adlro/profile.h"
@@ -43,6 +44,7 @@ struct adl_moves_view {
     const struct adl_corrections *corrections;
     const struct adl_type_prices *prices;
     const struct adl_energy *energy;
+    const struct adl_due *due;
     double price_weight, stop_margin;
     int64_t switch_us;
 };

@@ -153,7 +153,8 @@ static void list_victims(const struct search *search, uint32_t bank, double leas
     ret->count = 0;
     for (uint32_t gpu = it->gpu_first; gpu < it->gpu_first + it->gpu_count; gpu++) {
         const struct adl_gpu_use *use = &state->gpus[gpu];
-        if (use->down || use->job[0] == ADL_NONE || use->job[1] != ADL_NONE || !adl_moves_may_stop(state, use->job[0]))
+        if (use->down || use->job[0] == ADL_NONE || use->job[1] != ADL_NONE ||
+            !adl_moves_may_stop(state, use->job[0]) || adl_due_holds(search->view->due, state, use->job[0]))
             continue;
         struct victim *known = find_victim(ret, use->job[0]);
         const double need = known ? 0 : need_us(search, use->job[0]);
