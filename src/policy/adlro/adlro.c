@@ -13,6 +13,7 @@
 #include "policy/adlro/due.h"
 #include "policy/adlro/fairness.h"
 #include "policy/adlro/moves.h"
+#include "policy/adlro/options.h"
 #include "policy/adlro/place.h"
 #include "policy/adlro/ranking.h"
 #include "policy/adlro/stops.h"
@@ -26,6 +27,10 @@
 
 #define LEFTOVER_MAX  256  /* jobs after the planned ones that are looked at in one decision */
 #define TYPICAL_SHARE 0.01 /* of a new run time, in the average of run times */
+
+/* A cluster with n times as many GPUs looks for jobs that move in one of n decisions. The others look only at free GPUs
+ * of types of which more are free than before. */
+#define GPUS_LOOKED_AT 64
 
 struct adlro {
     struct adl_objective objective;
@@ -54,73 +59,13 @@ struct adlro {
     double waits[ADL_TYPES_MAX];    /* jobs that the plan lets wait for a type */
     int64_t last_us[ADL_TYPES_MAX]; /* when the last of them starts */
     bool reserved;                  /* a job of this plan holds a reservation */
+    bool ranks;                     /* this decision ranked the queue */
     bool failed;
     uint64_t decision;
     uint32_t plans;     /* since the last that set prices */
+    uint32_t looks;     /* since the last for jobs that move */
     int64_t settled_us; /* nothing more to do until one of these changes */
     uint64_t settled_releases, settled_sequence;
-};
-
-struct adlro_options {
-    struct adl_objective objective;
-    double price_weight, delay_weight, fair_half_life_s;
-    char user_shares[ADL_POLICY_TEXT_SIZE];
-    int64_t planned_jobs;
-    bool moves, stops;
-    double stop_margin;
-};
-
-static const struct adl_policy_option options[] = {
-    {.name = "objective",
-     .type = ADL_POLICY_OBJECTIVE,
-     .offset = offsetof(struct adlro_options, objective),
-     .value = ADL_OBJECTIVE_DEFAULT,
-     .help = "what to optimize: mean completion time, the tail of completion times, energy, fair shares of users"},
-    {.name = "price_weight",
-     .type = ADL_POLICY_REAL,
-     .offset = offsetof(struct adlro_options, price_weight),
-     .value = "2",
-     .range = {.min = 0, .max = 1e6},
-     .tune = {.min = 0.25, .max = 16},
-     .help = "weight of the price of a GPU type: high = jobs leave a scarce type to those that gain most there"},
-    {.name = "delay_weight",
-     .type = ADL_POLICY_REAL,
-     .offset = offsetof(struct adlro_options, delay_weight),
-     .value = "0.3",
-     .range = {.min = 0, .max = 1e6},
-     .tune = {.min = 0.03, .max = 3},
-     .help = "weight of the delay that a start causes to a job that is planned there"},
-    {.name = "fair_half_life_s",
-     .type = ADL_POLICY_REAL,
-     .offset = offsetof(struct adlro_options, fair_half_life_s),
-     .value = "0",
-     .range = {.min = 1, .max = 1e9, .or_zero = true},
-     .help = "time after which used GPU time counts half against its user's share; 0 = 100 average run times",
-     .source = "PriorityDecayHalfLife of Slurm, 7 days there"},
-    {.name = "user_shares",
-     .type = ADL_POLICY_TEXT,
-     .offset = offsetof(struct adlro_options, user_shares),
-     .value = "",
-     .help = "shares of users, USER:SHARE,USER:SHARE ...; a user is a number (of a trace: a name), all others have 1"},
-    {.name = "planned_jobs",
-     .type = ADL_POLICY_INTEGER,
-     .offset = offsetof(struct adlro_options, planned_jobs),
-     .value = "64",
-     .range = {.min = 1, .max = 4096},
-     .tune = {.min = 16, .max = 256},
-     .help = "waiting jobs that get a planned place, in order of rank"},
-    {.name = "moves",
-     .type = ADL_POLICY_BOOL,
-     .offset = offsetof(struct adlro_options, moves),
-     .value = "true",
-     .tune = {.max = 1},
-     .help = "stop running jobs that end earlier on free GPUs of another type, and start them there"},
-    {.name = "stops",
-     .type = ADL_POLICY_BOOL,
-     .offset = offsetof(struct adlro_options, stops),
-     .value = "true",
-     .help = "stop running jobs for waiting ones that need much less GPU time, where that pays"},
-    ADL_POLICY_STOP_MARGIN(struct adlro_options, "5"),
 };
 
 static void destroy(void *policy)
@@ -146,7 +91,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                   void **ret_policy, struct adl_error *err)
 {
     (void)seed;
-    const struct adlro_options *own = config->options;
+    const struct adl_adlro_options *own = config->options;
     struct adlro *self = calloc(1, sizeof *self);
     if (self)
         self->planned = calloc((size_t)own->planned_jobs + ADL_STOPS_WAITING, sizeof *self->planned);
@@ -182,7 +127,7 @@ static int copy(void *policy, const void *from)
 {
     struct adlro *self = policy;
     const struct adlro *other = from;
-    if (adl_ranking_reserve(&self->ranking, other->ranking.capacity) || adl_due_copy(&self->due, &other->due) ||
+    if (adl_ranking_copy(&self->ranking, &other->ranking) || adl_due_copy(&self->due, &other->due) ||
         adl_grow((void **)&self->places, &self->place_capacity, other->place_capacity, sizeof *self->places) ||
         adl_grow((void **)&self->lane_left, &self->lane_capacity, other->lane_capacity, sizeof *self->lane_left))
         return ADL_ENOMEM;
@@ -195,8 +140,8 @@ static int copy(void *policy, const void *from)
     self->corrections = own.corrections;
     self->profile = own.profile;
     self->energy = own.energy;
-    self->ranking = own.ranking; /* of one decision */
-    self->chains = own.chains;   /* the same */
+    self->ranking = own.ranking;
+    self->chains = own.chains; /* of one decision */
     self->stops = own.stops;
     self->due = own.due;
     self->place_capacity = own.place_capacity;
@@ -299,7 +244,7 @@ static bool is_served(const struct adlro *self, const struct adl_plan *plan, uin
 static void rank_queue(struct adlro *self, const struct adl_state *state, const struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;
-    self->ranking.count = 0;
+    adl_ranking_begin(&self->ranking, state);
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
             if (!self->places[s].due && !is_served(self, plan, s)) {
@@ -307,6 +252,16 @@ static void rank_queue(struct adlro *self, const struct adl_state *state, const 
                 adl_stops_offer(&self->stops, state, self->places, s);
             }
     adl_ranking_sort(&self->ranking, state);
+}
+
+/* The job whose turn is next; ADL_NONE if all had theirs. */
+static uint32_t next_job(struct adlro *self, const struct adl_state *state, const struct adl_plan *plan)
+{
+    uint32_t slot;
+    do
+        slot = adl_ranking_next(&self->ranking, state);
+    while (slot != ADL_NONE && (state->jobs[slot].phase != ADL_PHASE_PENDING || is_served(self, plan, slot)));
+    return slot;
 }
 
 /* ---- the plan ---- */
@@ -393,8 +348,8 @@ static int try_leftover(struct adlro *self, const struct adl_state *state, uint3
 static int plan_leftover(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
     uint32_t lanes = state->queue.heap_count;
-    for (uint32_t n = 0; n < LEFTOVER_MAX && self->ranking.count > 0 && lanes > 0; n++) {
-        const uint32_t slot = adl_ranking_pop(&self->ranking, state), lane = state->jobs[slot].lane;
+    for (uint32_t n = 0, slot; n < LEFTOVER_MAX && lanes > 0 && (slot = next_job(self, state, plan)) != ADL_NONE; n++) {
+        const uint32_t lane = state->jobs[slot].lane;
         self->places[slot].rank = ++self->turn;
         if (self->lane_left[lane] == self->decision)
             continue;
@@ -412,7 +367,8 @@ static int plan_leftover(struct adlro *self, const struct adl_state *state, stru
 /* Jobs that no place was looked for are counted as if they wanted the same types as those planned. */
 static void update_prices(struct adlro *self, const struct adl_state *state)
 {
-    const double more = self->planned_count > 0 ? 1 + (double)self->ranking.count / self->planned_count : 1;
+    const double more =
+        self->planned_count > 0 ? 1 + (double)adl_ranking_left(&self->ranking) / self->planned_count : 1;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         self->waits[t] *= more;
     adl_type_prices_update(&self->prices, state->cluster, self->waits, self->plans);
@@ -427,6 +383,8 @@ static bool is_settled(const struct adlro *self, const struct adl_state *state)
 
 static void begin(struct adlro *self, const struct adl_state *state)
 {
+    const bool joined = self->settled_sequence != state->queue.next_sequence;
+    self->looks = self->looks + 1 < state->cluster->gpu_count / GPUS_LOOKED_AT ? self->looks + 1 : 0;
     self->settled_us = state->now_us;
     self->settled_releases = state->releases;
     self->settled_sequence = state->queue.next_sequence;
@@ -436,7 +394,7 @@ static void begin(struct adlro *self, const struct adl_state *state)
     self->reserved = false;
     memset(self->waits, 0, sizeof self->waits);
     memset(self->last_us, 0, sizeof self->last_us);
-    adl_free_profile_begin(self->profile, state);
+    adl_free_profile_begin(self->profile, state, joined || self->looks == 0);
     adl_stops_begin(&self->stops);
 }
 
@@ -460,16 +418,20 @@ static int finish_moves(struct adlro *self, const struct adl_state *state, struc
     return 0;
 }
 
+static void list_due(struct adlro *self, const struct adl_state *state)
+{
+    for (uint32_t i = 0; i < self->due.count; i++)
+        self->places[self->due.slots[i]].due = false;
+    adl_due_list(&self->due, state, self->typical_us);
+}
+
 /* Due jobs are planned before all others; the number of them, or a failure. */
 static int plan_due(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < self->due.count; i++)
-        self->places[self->due.slots[i]].due = false;
-    adl_due_list(&self->due, state, self->typical_us);
     for (uint32_t i = 0; i < self->due.count && count < self->planned_max; i++) {
         const uint32_t slot = self->due.slots[i];
-        if (is_served(self, plan, slot))
+        if (state->jobs[slot].phase != ADL_PHASE_PENDING || is_served(self, plan, slot))
             continue;
         self->places[slot].due = true;
         if (plan_job(self, state, slot, plan))
@@ -479,34 +441,71 @@ static int plan_due(struct adlro *self, const struct adl_state *state, struct ad
     return (int)count;
 }
 
+/* It keeps the place of an earlier decision. One GPU that comes free later takes nothing from those that are free now:
+ * the profile has to know of gangs only. */
+static bool keep_job(struct adlro *self, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_place_view view = view_of(self, state);
+    if (!adl_place_keep(&view, slot, &self->places[slot]))
+        return false;
+    if (state->jobs[slot].spec.gpus > 1)
+        adl_free_profile_take(self->profile, slot, self->places[slot].type, &self->places[slot].opening, NULL);
+    self->places[slot].rank = ++self->turn;
+    self->planned[self->planned_count++] = slot;
+    return true;
+}
+
 static int plan_ranked(struct adlro *self, const struct adl_state *state, uint32_t due, bool whole,
                        struct adl_plan *plan)
 {
     const uint32_t most = whole ? self->planned_max : adl_ranking_part(&self->ranking, self->planned_max);
-    for (uint32_t n = due; n < most && self->ranking.count > 0; n++) {
-        if (!whole && self->planned_count >= ADL_STOPS_WAITING && !adl_free_profile_any_free(self->profile))
+    uint32_t searches = due;
+    for (uint32_t n = due, slot; n < self->planned_max && searches < most; n++) {
+        if (!whole && (!self->ranks || self->planned_count >= ADL_STOPS_WAITING) &&
+            !adl_free_profile_any_offered(self->profile))
             return 0;
-        if (plan_job(self, state, adl_ranking_pop(&self->ranking, state), plan))
+        if ((slot = next_job(self, state, plan)) == ADL_NONE)
+            return 0;
+        if (!whole && keep_job(self, state, slot))
+            continue;
+        if (plan_job(self, state, slot, plan))
             return ADL_EREFUSED;
+        searches++;
     }
     return 0;
 }
 
+/* Plans of all jobs are the rarer the more GPUs there are. */
+static uint32_t plans_apart(const struct adl_cluster *cluster)
+{
+    const uint32_t parts = cluster->gpu_count / (2 * GPUS_LOOKED_AT);
+    return parts < 1 ? 1 : parts > 8 ? 8 : parts;
+}
+
+/* Most decisions of a long queue take the jobs in the order, and those as due, that an earlier one found. */
 static int plan_queue(struct adlro *self, const struct adl_state *state, bool had_free, struct adl_plan *plan)
 {
     self->ranked = state->queue.count - plan->command_count;
+    self->plans += had_free; /* else it is only looked for jobs to stop, at every submission */
+    const bool whole =
+        had_free && (uint64_t)self->plans * self->planned_max >= (uint64_t)self->ranked * plans_apart(state->cluster);
+    self->ranks = whole || self->ranking.sequence != state->queue.next_sequence;
+    if (self->ranks)
+        list_due(self, state);
     const int due = plan_due(self, state, plan);
     if (due < 0)
         return due;
-    adl_fairness_update(&self->fairness, state, self->typical_us);
-    rank_queue(self, state, plan);
-    self->plans += had_free; /* else it is only looked for jobs to stop, at every submission */
-    const bool whole = had_free && (uint64_t)self->plans * self->planned_max >= self->ranking.count;
+    if (self->ranks) {
+        adl_fairness_update(&self->fairness, state, self->typical_us);
+        rank_queue(self, state, plan);
+    } else {
+        adl_ranking_again(&self->ranking);
+    }
     if (plan_ranked(self, state, (uint32_t)due, whole, plan))
         return ADL_EREFUSED;
     if (whole)
         update_prices(self, state);
-    return self->ranking.count > 0 && adl_free_profile_any_free(self->profile) ? plan_leftover(self, state, plan) : 0;
+    return adl_free_profile_any_offered(self->profile) ? plan_leftover(self, state, plan) : 0;
 }
 
 static bool is_planned(const struct adlro *self, uint32_t slot)
@@ -544,14 +543,14 @@ static int stop_jobs(struct adlro *self, const struct adl_state *state, struct a
                                         .price_weight = self->price_weight,
                                         .stop_margin = self->stop_margin,
                                         .switch_us = self->switch_us};
-    const bool may_move = self->may_move && adl_free_profile_any_free(self->profile);
+    const bool may_move = self->may_move && self->looks == 0 && adl_free_profile_any_offered(self->profile);
     const int chained = may_move ? adl_chains_decide(&self->chains, &self->moves, &view, self->planned,
                                                      self->planned_count, self->places, plan)
                                  : 0;
     if (chained < 0)
         return chained;
     uint32_t waiting[ADL_STOPS_WAITING];
-    int stopped = self->may_stop && chained == 0 ? plan_preemptors(self, state, plan, waiting) : 0;
+    int stopped = self->may_stop && self->ranks && chained == 0 ? plan_preemptors(self, state, plan, waiting) : 0;
     if (stopped > 0)
         stopped = adl_stops_decide(&self->stops, &self->moves, &view, waiting, (uint32_t)stopped, self->places, plan);
     if (stopped != 0)
@@ -567,7 +566,8 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if ((state->queue.count == 0 && !self->may_move) || is_settled(self, state))
         return 0;
     begin(self, state);
-    const bool had_free = adl_free_profile_any_free(self->profile);
+    const bool had_free = adl_free_profile_any_offered(self->profile);
+    self->ranks = false;
     if (!had_free && !self->may_stop)
         return 0;
     int status = finish_moves(self, state, plan);
@@ -587,7 +587,7 @@ const struct adl_policy_ops adl_policy_adlro = {
     .summary = "planned places, prices for GPU types and learned speeds: a job waits for the right GPUs if that pays",
     .track_running = true,
     .takes_reported = true,
-    ADL_POLICY_OPTIONS(options, struct adlro_options),
+    ADL_POLICY_OPTIONS(adl_adlro_table, struct adl_adlro_options),
     .create = create,
     .destroy = destroy,
     .copy = copy,

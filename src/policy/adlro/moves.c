@@ -77,7 +77,7 @@ static bool may_gain(const struct adl_moves_view *view, uint32_t slot)
     double here = 0;
     for (uint32_t left = job->eligible & ~(1u << job->type); left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        if (adl_free_profile_free_now(view->profile, type) < job->spec.gpus)
+        if (adl_free_profile_offered(view->profile, type) < job->spec.gpus)
             continue;
         const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(view->state, slot);
         if (here == 0)
@@ -105,13 +105,13 @@ bool adl_moves_find(const struct adl_moves_view *view, uint32_t slot, struct adl
     for (uint32_t left = job->eligible & ~(1u << job->type); left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         struct adl_opening opening;
-        if (adl_free_profile_free_now(view->profile, type) < job->spec.gpus)
+        if (adl_free_profile_offered(view->profile, type) < job->spec.gpus)
             continue;
         const double run_us = best_us * adl_rest_factor(view->corrections, view->state, slot, type, false);
         const double there_us = adl_moves_cost_us(view, slot, type, run_us) + (double)view->switch_us;
         if (there_us >= ret->there_us)
             continue;
-        adl_free_profile_find(view->profile, slot, best_us, type, HUGE_VAL, &opening);
+        adl_free_profile_find_now(view->profile, slot, type, best_us, &opening);
         if (opening.start_us != view->state->now_us || opening.bank == ADL_NONE)
             continue;
         ret->there_us = there_us;

@@ -132,8 +132,8 @@ static uint32_t first_fit(const struct adl_node_profile *node, uint32_t bank, co
     return from;
 }
 
-void adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
-                           int64_t run_us, int64_t now_us, double delay_weight, struct adl_opening *best)
+int64_t adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
+                              int64_t run_us, int64_t now_us, double delay_weight, struct adl_opening *best)
 {
     struct adl_opening opening = {.start_us = now_us, .run_us = run_us, .bank = bank};
     const uint32_t at = first_fit(node, bank, spec, run_us, now_us);
@@ -147,9 +147,10 @@ void adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank, c
         opening.delay_us = 0;
     }
     if (at == node->count)
-        return;
+        return INT64_MAX;
     opening.start_us = at > 0 ? node->steps[at].time_us : now_us;
     offer(node, at, spec->gpus, opening, now_us, delay_weight, best);
+    return opening.start_us;
 }
 
 uint32_t adl_node_profile_has(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,

@@ -52,9 +52,10 @@ static inline bool adl_node_profile_outdated(const struct adl_node_profile *node
 }
 
 /* Offers the openings of a bank to such a job, without delaying planned jobs and, if that is later, a start now that
- * does; *best is the one with least wait + delay_weight * delay, of equal ones the one with least spare. */
-void adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
-                           int64_t run_us, int64_t now_us, double delay_weight, struct adl_opening *best);
+ * does; *best is the one with least wait + delay_weight * delay, of equal ones the one with least spare. Returns when
+ * the one starts that delays nobody, INT64_MAX = never. */
+int64_t adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
+                              int64_t run_us, int64_t now_us, double delay_weight, struct adl_opening *best);
 
 /* GPUs that the bank has for such a job from one time to another, all the while. */
 uint32_t adl_node_profile_has(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,

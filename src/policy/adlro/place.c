@@ -36,35 +36,78 @@ void adl_place_expect(const struct adl_state *state, uint32_t slot, struct adl_p
     place->need_us = adl_rest_cost_us(state, slot);
 }
 
-void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
+/* Offers a type. Types where the job cannot start now are left out if they cost more than the best so far. */
+static void offer_type(const struct adl_place_view *view, uint32_t slot, uint32_t type, bool all,
+                       struct adl_place *place)
 {
     const struct adl_state *state = view->state;
+    const double each = 1 + price_of(view, place, slot, type);
+    const bool any = all || place->opening.start_us == INT64_MAX ||
+                     adl_free_profile_free_now(view->profile, type) >= state->jobs[slot].spec.gpus;
+    struct adl_opening opening;
+    adl_free_profile_find(view->profile, slot, type,
+                          &(struct adl_seek){place->rest_us, view->delay_weight, each, any ? HUGE_VAL : place->cost_us},
+                          &opening);
+    if (opening.start_us == INT64_MAX)
+        return;
+    const double cost_us =
+        adl_opening_wait_us(&opening, state->now_us, view->delay_weight) + (double)opening.run_us * each;
+    if (opening.start_us == state->now_us)
+        note_now(place, type, cost_us);
+    if (place->opening.start_us == INT64_MAX || cost_us < place->cost_us ||
+        (cost_us == place->cost_us && type < place->type)) {
+        place->next_cost_us = place->cost_us;
+        place->opening = opening;
+        place->type = type;
+        place->cost_us = cost_us;
+    } else if (place->next_cost_us == 0 || cost_us < place->next_cost_us) {
+        place->next_cost_us = cost_us;
+    }
+}
+
+/* all: the cost on the next best type is known, too. */
+static void offer_types(const struct adl_place_view *view, uint32_t slot, bool all, struct adl_place *place)
+{
+    const uint32_t eligible = view->state->jobs[slot].eligible, last = 1u << place->type & eligible;
     *place = (struct adl_place){.opening.start_us = INT64_MAX,
+                                .type = place->type,
                                 .now_type = ADL_NONE,
                                 .rest_us = place->rest_us,
                                 .need_us = place->need_us,
                                 .learned = place->learned,
                                 .rank = place->rank,
                                 .due = place->due};
+    if (last) /* likely to be the best again */
+        offer_type(view, slot, place->type, all, place);
+    for (uint32_t left = eligible & ~last; left; left &= left - 1)
+        offer_type(view, slot, (uint32_t)__builtin_ctz(left), all, place);
+}
+
+void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
+{
+    offer_types(view, slot, false, place);
+    if (place->opening.start_us == view->state->now_us)
+        offer_types(view, slot, true, place);
+}
+
+bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
+{
+    const struct adl_state *state = view->state;
+    const struct adl_opening *opening = &place->opening;
+    if (place->due || opening->start_us == INT64_MAX || opening->start_us <= state->now_us)
+        return false;
+    const double cost_us = (double)(opening->start_us - state->now_us) +
+                           (double)opening->run_us * (1 + price_of(view, place, slot, place->type));
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        struct adl_opening opening;
-        adl_free_profile_find(view->profile, slot, place->rest_us, type, view->delay_weight, &opening);
-        if (opening.start_us == INT64_MAX)
-            continue;
-        const double cost_us = adl_opening_wait_us(&opening, state->now_us, view->delay_weight) +
-                               (double)opening.run_us * (1 + price_of(view, place, slot, type));
-        if (opening.start_us == state->now_us)
-            note_now(place, type, cost_us);
-        if (place->opening.start_us == INT64_MAX || cost_us < place->cost_us) {
-            place->next_cost_us = place->cost_us;
-            place->opening = opening;
-            place->type = type;
-            place->cost_us = cost_us;
-        } else if (place->next_cost_us == 0 || cost_us < place->next_cost_us) {
-            place->next_cost_us = cost_us;
-        }
+        if (adl_free_profile_offered(view->profile, type) >= state->jobs[slot].spec.gpus &&
+            place->rest_us * adl_rest_factor(view->corrections, state, slot, type, false) *
+                    (1 + price_of(view, place, slot, type)) <
+                cost_us)
+            return false;
     }
+    place->cost_us = cost_us;
+    return true;
 }
 
 /* The cost of a job on a type where it would wait at least as long as all planned there. */
@@ -91,7 +134,7 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
         struct adl_opening opening = {.start_us = INT64_MAX};
         double cost_us = cost_behind(view, place, slot, type, last_us[type]);
         if (adl_free_profile_free_now(view->profile, type) >= state->jobs[slot].spec.gpus)
-            adl_free_profile_find(view->profile, slot, place->rest_us, type, HUGE_VAL, &opening);
+            adl_free_profile_find_now(view->profile, slot, type, place->rest_us, &opening);
         const bool now = opening.start_us == state->now_us;
         if (now)
             cost_us = (double)opening.run_us * (1 + price_of(view, place, slot, type));

@@ -36,6 +36,10 @@ void adl_place_expect(const struct adl_state *state, uint32_t slot, struct adl_p
 /* The cheapest opening of all types, given what is left of the job's run. */
 void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place);
 
+/* True if a job keeps the place that it has: it is still to come, and to start on GPUs on offer now costs no less. Its
+ * cost is that from now on. */
+bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl_place *place);
+
 /* For a job behind the planned ones: an opening now that delays none of them, if it would be served no better behind
  * them. last_us [type]: when the last of those who wait for the type starts. */
 void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const int64_t *last_us,

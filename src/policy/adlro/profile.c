@@ -14,6 +14,13 @@ struct type_banks {
     int64_t *ready; /* [(n - 1) * count + index] when a bank first has n free GPUs: no opening for n is earlier */
 };
 
+/* What was found of a bank: no opening for a job that needs as much or more, and starts later than now, is earlier.
+ * Jobs that are planned only make it later. */
+struct bank_bound {
+    int64_t run_us, start_us; /* start_us 0: nothing was found */
+    int32_t gpus, cores, memory_mib;
+};
+
 struct adl_free_profile {
     const struct adl_cluster *cluster;
     const struct adl_state *state;
@@ -21,12 +28,14 @@ struct adl_free_profile {
     const struct adl_corrections *corrections;
     struct adl_node_profile *nodes;
     struct type_banks types[ADL_TYPES_MAX];
-    uint32_t *index;   /* [bank] in its type */
-    uint64_t *known;   /* [bank] free GPUs when its node was read */
-    uint8_t *free_in;  /* [bank] their number */
-    uint32_t *planned; /* nodes with planned jobs */
+    uint32_t *index;           /* [bank] in its type */
+    uint64_t *known;           /* [bank] free GPUs when its node was read */
+    uint8_t *free_in;          /* [bank] their number */
+    struct bank_bound *bounds; /* [bank] */
+    uint32_t *planned;         /* nodes with planned jobs */
     uint32_t planned_count;
     uint32_t free_now[ADL_TYPES_MAX];
+    uint32_t offered;        /* mask of types whose free GPUs are on offer */
     uint32_t reserved_types; /* mask of types with a planned job that no start may delay */
     int64_t *earliest;       /* scratch of find_spanning */
     struct adl_step *steps;
@@ -44,6 +53,7 @@ void adl_free_profile_destroy(struct adl_free_profile *profile)
     free(profile->index);
     free(profile->known);
     free(profile->free_in);
+    free(profile->bounds);
     free(profile->planned);
     free(profile->earliest);
     free(profile->steps);
@@ -132,10 +142,11 @@ int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_
     profile->index = calloc((size_t)cluster->bank_count + 1, sizeof *profile->index);
     profile->known = calloc((size_t)cluster->bank_count + 1, sizeof *profile->known);
     profile->free_in = calloc((size_t)cluster->bank_count + 1, sizeof *profile->free_in);
+    profile->bounds = calloc((size_t)cluster->bank_count + 1, sizeof *profile->bounds);
     profile->planned = calloc((size_t)cluster->node_count + 1, sizeof *profile->planned);
     profile->earliest = calloc((size_t)ADL_JOB_GPUS_MAX + 1, sizeof *profile->earliest);
     if (!profile->nodes || !profile->steps || !profile->gpus || !profile->ready || !profile->banks || !profile->index ||
-        !profile->known || !profile->free_in || !profile->planned || !profile->earliest) {
+        !profile->known || !profile->free_in || !profile->bounds || !profile->planned || !profile->earliest) {
         adl_free_profile_destroy(profile);
         return ADL_ENOMEM;
     }
@@ -169,6 +180,7 @@ void adl_free_profile_copy(struct adl_free_profile *to, const struct adl_free_pr
     memcpy(to->ready, from->ready, from->ready_count * sizeof *to->ready);
     memcpy(to->known, from->known, banks * sizeof *to->known);
     memcpy(to->free_in, from->free_in, banks * sizeof *to->free_in);
+    memcpy(to->bounds, from->bounds, banks * sizeof *to->bounds);
     memcpy(to->planned, from->planned, from->planned_count * sizeof *to->planned);
     to->planned_count = from->planned_count;
     memcpy(to->free_now, from->free_now, sizeof to->free_now);
@@ -193,6 +205,12 @@ static void index_node(struct adl_free_profile *profile, const struct adl_node_p
     }
 }
 
+static void forget_bounds(struct adl_free_profile *profile, const struct adl_node_profile *node)
+{
+    for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++)
+        profile->bounds[b].start_us = 0;
+}
+
 void adl_free_profile_forget_job(struct adl_free_profile *profile, const struct adl_state *state, uint32_t slot)
 {
     if (state->jobs[slot].phase < ADL_PHASE_RUNNING)
@@ -209,12 +227,13 @@ static bool node_changed(const struct adl_free_profile *profile, const struct ad
     return changed;
 }
 
-void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_state *state)
+void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_state *state, bool all)
 {
     profile->state = state;
     for (uint32_t i = 0; i < profile->planned_count; i++) {
         adl_node_profile_unplan(&profile->nodes[profile->planned[i]]);
         index_node(profile, &profile->nodes[profile->planned[i]]);
+        forget_bounds(profile, &profile->nodes[profile->planned[i]]);
     }
     profile->planned_count = 0;
     profile->reserved_types = 0;
@@ -224,11 +243,15 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
             continue;
         adl_node_profile_read(node, state, n, end_us, profile);
         index_node(profile, node);
+        forget_bounds(profile, node);
         for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++) {
             profile->known[b] = state->pool.free_mask[b];
             profile->free_in[b] = (uint8_t)adl_pool_bank_free(&state->pool, b);
         }
     }
+    profile->offered = 0;
+    for (uint32_t t = 0; t < profile->cluster->type_count; t++)
+        profile->offered |= (uint32_t)(all || state->pool.free_gpus[t] > profile->free_now[t]) << t;
     memcpy(profile->free_now, state->pool.free_gpus, sizeof profile->free_now);
 }
 
@@ -241,28 +264,70 @@ void adl_free_profile_reset(struct adl_free_profile *profile)
 
 /* ---- openings ---- */
 
+/* No opening of the bank is earlier. ready_us: when it has the GPUs. */
+static int64_t earliest_us(const struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t bank,
+                           int64_t run_us, int64_t ready_us)
+{
+    const struct bank_bound *bound = &profile->bounds[bank];
+    return bound->start_us > ready_us && profile->free_in[bank] < spec->gpus && run_us >= bound->run_us &&
+                   spec->gpus >= bound->gpus && spec->cpu_cores >= bound->cores && spec->memory_mib >= bound->memory_mib
+               ? bound->start_us
+               : ready_us;
+}
+
+static void find_in_bank(struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t bank,
+                         int64_t run_us, double delay_weight, struct adl_opening *best)
+{
+    const int64_t start_us = adl_node_profile_find(&profile->nodes[profile->cluster->banks[bank].node], bank, spec,
+                                                   run_us, profile->state->now_us, delay_weight, best);
+    profile->bounds[bank] = (struct bank_bound){run_us, start_us, spec->gpus, spec->cpu_cores, spec->memory_mib};
+}
+
+/* If no bank has the GPUs now: when the opening starts in the bank that may have the first, if that is before until_us.
+ */
+static int64_t look_ahead(struct adl_free_profile *profile, const struct adl_job_spec *spec,
+                          const struct type_banks *type, int64_t run_us, int64_t until_us)
+{
+    const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
+    int64_t least_us = INT64_MAX;
+    uint32_t bank = ADL_NONE;
+    for (uint32_t i = 0; i < type->count && least_us > profile->state->now_us; i++) {
+        const int64_t time_us = earliest_us(profile, spec, type->banks[i], run_us, ready[i]);
+        bank = time_us < least_us ? type->banks[i] : bank;
+        least_us = time_us < least_us ? time_us : least_us;
+    }
+    if (least_us >= until_us || least_us <= profile->state->now_us)
+        return least_us;
+    struct adl_opening opening = {.start_us = INT64_MAX};
+    find_in_bank(profile, spec, bank, run_us, HUGE_VAL, &opening);
+    return opening.start_us;
+}
+
 /* In one bank. A bank that has the GPUs no earlier than the best opening so far is not looked at. */
-static void find_in_banks(const struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t t,
-                          int64_t run_us, double delay_weight, struct adl_opening *best)
+static void find_in_banks(struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t t, int64_t run_us,
+                          double delay_weight, int64_t until_us, struct adl_opening *best)
 {
     const struct type_banks *type = &profile->types[t];
     const int64_t now_us = profile->state->now_us;
     if (spec->gpus > type->widest)
         return;
     const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
-    int64_t until_us = INT64_MAX; /* an opening has to be earlier */
+    const int64_t ahead_us = look_ahead(profile, spec, type, run_us, until_us);
+    if (ahead_us > now_us && ahead_us < until_us)
+        until_us = ahead_us + 1; /* an opening has to be earlier */
     for (uint32_t i = 0; i < type->count; i++) {
         const uint32_t b = type->banks[i];
-        if (ready[i] >= until_us || (until_us == now_us + 1 && profile->free_in[b] >= best->spare + spec->gpus))
+        if (earliest_us(profile, spec, b, run_us, ready[i]) >= until_us ||
+            (until_us == now_us + 1 && best->start_us == now_us && profile->free_in[b] >= best->spare + spec->gpus))
             continue;
-        adl_node_profile_find(&profile->nodes[profile->cluster->banks[b].node], b, spec, run_us, now_us, delay_weight,
-                              best);
+        find_in_bank(profile, spec, b, run_us, delay_weight, best);
         if (best->start_us == INT64_MAX)
             continue;
         const double wait_us = adl_opening_wait_us(best, now_us, delay_weight);
         if (wait_us == 0 && best->spare == 0)
             return;
-        until_us = wait_us < ADL_REMAINING_MAX_US ? now_us + 1 + (int64_t)wait_us : INT64_MAX;
+        const int64_t before_us = wait_us < ADL_REMAINING_MAX_US ? now_us + 1 + (int64_t)wait_us : INT64_MAX;
+        until_us = before_us < until_us ? before_us : until_us;
     }
 }
 
@@ -311,6 +376,9 @@ static void find_spanning(struct adl_free_profile *profile, const struct adl_job
 {
     const struct type_banks *type = &profile->types[t];
     const int64_t now_us = profile->state->now_us;
+    if (best->start_us != INT64_MAX &&
+        adl_opening_wait_us(best, now_us, delay_weight) + (double)best->run_us <= (double)run_us)
+        return;
     const int64_t ready_us = gang_ready_us(profile, type, spec->gpus);
     struct adl_opening opening = {
         .start_us = ready_us > now_us ? ready_us : now_us, .run_us = run_us, .bank = ADL_NONE};
@@ -328,22 +396,55 @@ static void find_spanning(struct adl_free_profile *profile, const struct adl_job
         *best = opening;
 }
 
-void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, double rest_us, uint32_t type,
-                           double delay_weight, struct adl_opening *ret)
+static int64_t run_us_on(const struct adl_free_profile *profile, uint32_t slot, uint32_t type, double rest_us,
+                         bool across)
+{
+    return 1 + (int64_t)(rest_us * adl_rest_factor(profile->corrections, profile->state, slot, type, across));
+}
+
+static bool may_span(const struct adl_job_spec *spec)
+{
+    return spec->gpus > 1 && spec->flags & ADL_JOB_SPAN;
+}
+
+void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, uint32_t type, const struct adl_seek *seek,
+                           struct adl_opening *ret)
 {
     const struct adl_state *state = profile->state;
-    const struct adl_job *job = &state->jobs[slot];
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const bool spans = may_span(spec);
+    const int64_t run_us = run_us_on(profile, slot, type, seek->rest_us, false);
+    const int64_t across_us = spans ? run_us_on(profile, slot, type, seek->rest_us, true) : run_us;
+    const double wait_us = seek->most_us - seek->each * (double)(run_us < across_us ? run_us : across_us);
     *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
-    find_in_banks(profile, &job->spec, type,
-                  1 + (int64_t)(rest_us * adl_rest_factor(profile->corrections, state, slot, type, false)),
-                  delay_weight, ret);
-    if (job->spec.gpus < 2 || !(job->spec.flags & ADL_JOB_SPAN))
+    if (wait_us <= 0)
         return;
-    if (state->placement == ADL_PLACEMENT_CONSOLIDATED && ret->start_us != INT64_MAX)
+    find_in_banks(profile, spec, type, run_us, seek->delay_weight,
+                  spans || wait_us >= ADL_REMAINING_MAX_US ? INT64_MAX : state->now_us + 2 + (int64_t)wait_us, ret);
+    if (spans && !(state->placement == ADL_PLACEMENT_CONSOLIDATED && ret->start_us != INT64_MAX))
+        find_spanning(profile, spec, type, across_us, seek->delay_weight, ret);
+}
+
+void adl_free_profile_find_now(struct adl_free_profile *profile, uint32_t slot, uint32_t type, double rest_us,
+                               struct adl_opening *ret)
+{
+    const struct type_banks *it = &profile->types[type];
+    const struct adl_job_spec *spec = &profile->state->jobs[slot].spec;
+    if (may_span(spec)) {
+        adl_free_profile_find(profile, slot, type, &(struct adl_seek){rest_us, HUGE_VAL, 1, HUGE_VAL}, ret);
         return;
-    find_spanning(profile, &job->spec, type,
-                  1 + (int64_t)(rest_us * adl_rest_factor(profile->corrections, state, slot, type, true)), delay_weight,
-                  ret);
+    }
+    const int64_t run_us = run_us_on(profile, slot, type, rest_us, false);
+    *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
+    for (uint32_t i = 0; i < it->count && (ret->start_us == INT64_MAX || ret->spare > 0); i++) {
+        struct adl_opening opening = {.start_us = INT64_MAX};
+        if (profile->free_in[it->banks[i]] < spec->gpus)
+            continue;
+        find_in_bank(profile, spec, it->banks[i], run_us, HUGE_VAL, &opening);
+        if (opening.start_us == profile->state->now_us && opening.delay_us == 0 &&
+            (ret->start_us == INT64_MAX || opening.spare < ret->spare))
+            *ret = opening;
+    }
 }
 
 void adl_free_profile_find_in(const struct adl_free_profile *profile, uint32_t slot, uint32_t bank, int64_t run_us,
@@ -424,19 +525,24 @@ uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint3
     return profile->free_now[type];
 }
 
+uint32_t adl_free_profile_offered(const struct adl_free_profile *profile, uint32_t type)
+{
+    return profile->offered >> type & 1 ? profile->free_now[type] : 0;
+}
+
 bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot)
 {
     const struct adl_job *job = &profile->state->jobs[slot];
-    for (uint32_t left = job->eligible; left; left &= left - 1)
+    for (uint32_t left = job->eligible & profile->offered; left; left &= left - 1)
         if (profile->free_now[__builtin_ctz(left)] >= job->spec.gpus)
             return true;
     return false;
 }
 
-bool adl_free_profile_any_free(const struct adl_free_profile *profile)
+bool adl_free_profile_any_offered(const struct adl_free_profile *profile)
 {
-    for (uint32_t t = 0; t < profile->cluster->type_count; t++)
-        if (profile->free_now[t] > 0)
+    for (uint32_t left = profile->offered; left; left &= left - 1)
+        if (profile->free_now[__builtin_ctz(left)] > 0)
             return true;
     return false;
 }

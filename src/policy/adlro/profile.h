@@ -19,13 +19,26 @@ void adl_free_profile_reset(struct adl_free_profile *profile); /* as after creat
 /* A job leaves its GPUs, or something else changes there. Call before the state knows of it. */
 void adl_free_profile_forget_job(struct adl_free_profile *profile, const struct adl_state *state, uint32_t slot);
 
-/* A new decision: nothing is planned. */
-void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_state *state);
+/* A new decision: nothing is planned. all: free GPUs of all types are on offer; else only of types of which more are
+ * free than the last decision left: it had no use for those. */
+void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_state *state, bool all);
 
-/* rest_us: what is left of the job on its best type. The opening on a type for which wait + delay_weight * delay is
- * least. A gang that may span nodes does so if it then ends earlier. */
-void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, double rest_us, uint32_t type,
-                           double delay_weight, struct adl_opening *ret);
+/* What an opening is looked for by. */
+struct adl_seek {
+    double rest_us; /* what is left of the job on its best type */
+    double delay_weight;
+    double each;    /* cost of run time; openings for which wait + each * run time is most_us or more may be left out */
+    double most_us; /* HUGE_VAL: none is */
+};
+
+/* The opening on a type for which wait + delay_weight * delay is least. A gang that may span nodes does so if it then
+ * ends earlier. */
+void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, uint32_t type, const struct adl_seek *seek,
+                           struct adl_opening *ret);
+
+/* The same, now and without delay; another one, or none, if there is none now. */
+void adl_free_profile_find_now(struct adl_free_profile *profile, uint32_t slot, uint32_t type, double rest_us,
+                               struct adl_opening *ret);
 
 /* The opening in one bank that delays nobody. */
 void adl_free_profile_find_in(const struct adl_free_profile *profile, uint32_t slot, uint32_t bank, int64_t run_us,
@@ -37,7 +50,10 @@ bool adl_free_profile_take(struct adl_free_profile *profile, uint32_t slot, uint
 
 /* GPUs of a type that are free now and that no job of this decision took. */
 uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint32_t type);
-bool adl_free_profile_any_free(const struct adl_free_profile *profile);                /* of any type */
+
+/* The same, of those on offer. */
+uint32_t adl_free_profile_offered(const struct adl_free_profile *profile, uint32_t type);
+bool adl_free_profile_any_offered(const struct adl_free_profile *profile);             /* of any type */
 bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot); /* as many as the job needs */
 
 /* The same of a bank, with what its node has. */

@@ -1,5 +1,6 @@
 #include "policy/adlro/ranking.h"
 
+#include "base/copy.h"
 #include "base/index.h"
 
 #include <stdlib.h>
@@ -9,13 +10,30 @@
 
 int adl_ranking_reserve(struct adl_ranking *ranking, size_t jobs)
 {
-    return adl_grow((void **)&ranking->jobs, &ranking->capacity, jobs, sizeof *ranking->jobs);
+    return adl_grow((void **)&ranking->jobs, &ranking->capacity, jobs, sizeof *ranking->jobs) ||
+                   adl_grow((void **)&ranking->popped, &ranking->popped_capacity, jobs, sizeof *ranking->popped)
+               ? ADL_ENOMEM
+               : 0;
 }
 
 void adl_ranking_clear(struct adl_ranking *ranking)
 {
     free(ranking->jobs);
+    free(ranking->popped);
     *ranking = (struct adl_ranking){0};
+}
+
+int adl_ranking_copy(struct adl_ranking *to, const struct adl_ranking *from)
+{
+    if (adl_ranking_reserve(to, from->capacity))
+        return ADL_ENOMEM;
+    const struct adl_ranking own = *to;
+    *to = *from;
+    to->capacity = own.capacity;
+    to->popped_capacity = own.popped_capacity;
+    ADL_COPY_ARRAY(to, own, from, jobs, from->count);
+    ADL_COPY_ARRAY(to, own, from, popped, from->popped_count);
+    return 0;
 }
 
 double adl_ranking_score(double wait_us, double rest_us, uint32_t gpus)
@@ -43,6 +61,12 @@ static void sift(const struct adl_ranking *ranking, const struct adl_state *stat
     heap[at] = item;
 }
 
+void adl_ranking_begin(struct adl_ranking *ranking, const struct adl_state *state)
+{
+    ranking->count = ranking->popped_count = ranking->next = 0;
+    ranking->sequence = state->queue.next_sequence;
+}
+
 void adl_ranking_add(struct adl_ranking *ranking, double score, uint32_t slot)
 {
     ranking->jobs[ranking->count++] = (struct adl_ranked){score, slot};
@@ -54,7 +78,7 @@ void adl_ranking_sort(struct adl_ranking *ranking, const struct adl_state *state
         sift(ranking, state, i);
 }
 
-uint32_t adl_ranking_pop(struct adl_ranking *ranking, const struct adl_state *state)
+static uint32_t pop(struct adl_ranking *ranking, const struct adl_state *state)
 {
     const uint32_t slot = ranking->jobs[0].slot;
     ranking->jobs[0] = ranking->jobs[--ranking->count];
@@ -63,8 +87,28 @@ uint32_t adl_ranking_pop(struct adl_ranking *ranking, const struct adl_state *st
     return slot;
 }
 
+uint32_t adl_ranking_next(struct adl_ranking *ranking, const struct adl_state *state)
+{
+    if (ranking->next == ranking->popped_count) {
+        if (ranking->count == 0)
+            return ADL_NONE;
+        ranking->popped[ranking->popped_count++] = pop(ranking, state);
+    }
+    return ranking->popped[ranking->next++];
+}
+
+void adl_ranking_again(struct adl_ranking *ranking)
+{
+    ranking->next = 0;
+}
+
+uint32_t adl_ranking_left(const struct adl_ranking *ranking)
+{
+    return ranking->count + ranking->popped_count - ranking->next;
+}
+
 uint32_t adl_ranking_part(const struct adl_ranking *ranking, uint32_t planned_max)
 {
-    const uint64_t part = (uint64_t)2 * planned_max * planned_max / (ranking->count + 1);
+    const uint64_t part = (uint64_t)2 * planned_max * planned_max / (adl_ranking_left(ranking) + 1);
     return part > PLANNED_LEAST ? (uint32_t)(part < planned_max ? part : planned_max) : PLANNED_LEAST;
 }

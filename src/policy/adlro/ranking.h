@@ -1,4 +1,4 @@
-/* ranking: waiting jobs, the first in rank on top of a heap.
+/* ranking: waiting jobs, the first in rank on top of a heap, and before them those that were popped, in order.
  *
  * The rank, highest first, is (1 + (wait / rest)^2) / (rest * GPUs): jobs that are soon done first, and those that have
  * waited long for what they need. */
@@ -15,18 +15,29 @@ struct adl_ranking {
     } * jobs;
     uint32_t count;
     size_t capacity;
+    uint32_t *popped; /* in order of rank */
+    size_t popped_capacity;
+    uint32_t popped_count, next; /* next: the one whose turn is next */
+    uint64_t sequence;           /* of the queue when it was ranked: no job has joined it since */
 };
 
 int adl_ranking_reserve(struct adl_ranking *ranking, size_t jobs); /* 0 or ADL_ENOMEM; what follows allocates nothing */
 void adl_ranking_clear(struct adl_ranking *ranking);               /* frees; accepts a zeroed one */
+int adl_ranking_copy(struct adl_ranking *to, const struct adl_ranking *from); /* 0 or ADL_ENOMEM */
 
 /* Of a job that has waited that long. rest_us: run time that is left on its best type. */
 double adl_ranking_score(double wait_us, double rest_us, uint32_t gpus);
 
-/* Jobs are added in any order; adl_ranking_sort makes the heap; then the first is popped. */
+/* Jobs are added in any order after adl_ranking_begin; adl_ranking_sort makes the heap. */
+void adl_ranking_begin(struct adl_ranking *ranking, const struct adl_state *state);
 void adl_ranking_add(struct adl_ranking *ranking, double score, uint32_t slot);
 void adl_ranking_sort(struct adl_ranking *ranking, const struct adl_state *state);
-uint32_t adl_ranking_pop(struct adl_ranking *ranking, const struct adl_state *state);
+
+/* The jobs in turn, the first in rank first; ADL_NONE after the last. adl_ranking_again: from the first on, with the
+ * scores that they had; jobs that wait no more have to be left out by the caller. */
+uint32_t adl_ranking_next(struct adl_ranking *ranking, const struct adl_state *state);
+void adl_ranking_again(struct adl_ranking *ranking);
+uint32_t adl_ranking_left(const struct adl_ranking *ranking); /* jobs that have not had their turn */
 
 /* With a queue much longer than planned_max most decisions plan only part of that: until no GPU is free, and fewer the
  * longer the queue is. They leave prices as they are. */

@@ -115,7 +115,7 @@ static bool holds(const struct adl_outlook *outlook, const struct adl_state *sta
 static void rank_queue(struct adl_outlook *outlook, const struct adl_state *state)
 {
     const struct adl_queue *queue = &state->queue;
-    outlook->ranking.count = 0;
+    adl_ranking_begin(&outlook->ranking, state);
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next) {
             outlook->places[s].opening.start_us = INT64_MAX;
@@ -127,7 +127,7 @@ static void rank_queue(struct adl_outlook *outlook, const struct adl_state *stat
 /* Jobs that no place was looked for are counted as if they wanted the same types as those planned. */
 static void update_prices(struct adl_outlook *outlook, const struct adl_state *state, double *waits, double planned)
 {
-    const double more = planned > 0 ? 1 + (double)outlook->ranking.count / planned : 1;
+    const double more = planned > 0 ? 1 + (double)adl_ranking_left(&outlook->ranking) / planned : 1;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         waits[t] *= more;
     adl_type_prices_update(&outlook->prices, state->cluster, waits, 1);
@@ -144,10 +144,10 @@ static void plan(struct adl_outlook *outlook, const struct adl_state *state)
     double waits[ADL_TYPES_MAX] = {0}, planned = 0;
     uint32_t gpu_count = 0;
     outlook->start_count = 0;
-    adl_free_profile_begin(outlook->profile, state);
+    adl_free_profile_begin(outlook->profile, state, true);
     rank_queue(outlook, state);
-    for (uint32_t n = 0; n < ADL_OUTLOOK_JOBS && outlook->ranking.count > 0; n++) {
-        const uint32_t slot = adl_ranking_pop(&outlook->ranking, state);
+    for (uint32_t n = 0; n < ADL_OUTLOOK_JOBS && adl_ranking_left(&outlook->ranking) > 0; n++) {
+        const uint32_t slot = adl_ranking_next(&outlook->ranking, state);
         struct adl_place *place = &outlook->places[slot];
         place->rest_us = adl_rest_us(state, slot);
         adl_place_choose(&view, slot, place);
