@@ -10,6 +10,8 @@ import {startSubmit, openSubmit} from './submit.js';
 import {startCharts} from './charts.js';
 import {startDecisions} from './decisions.js';
 import {startShadow} from './shadow.js';
+import {startUsers} from './users.js';
+import {startGpuHistory} from './gpu_history.js';
 
 // --- header ---
 
@@ -127,7 +129,7 @@ function startKeys(nextTheme) {
   };
   const keys = {
     's': () => openSubmit(), '/': () => $('#filter-text').focus(), '?': () => openDialog($('#help-dialog')), 't': nextTheme,
-    'g': go('gpus'), 'q': go('queue'), 'r': go('running'), 'e': go('ended'), 'o': go('history'), 'd': go('decisions'),
+    'g': go('gpus'), 'q': go('queue'), 'r': go('running'), 'e': go('ended'), 'u': go('users'), 'o': go('history'), 'd': go('decisions'),
   };
   box.checked = localStorage.getItem('adlro-keys') !== 'off';
   box.addEventListener('change', () => localStorage.setItem('adlro-keys', box.checked ? 'on' : 'off'));
@@ -175,6 +177,8 @@ startSubmit();
 startCharts();
 startDecisions();
 startShadow();
+startUsers();
+startGpuHistory();
 start();
 setInterval(() => {
   if (model.cluster && !document.hidden) text($('#clock'), `service time ${f.clock(now())}`);

@@ -2,10 +2,9 @@
 // loaded before the modules; without it the figures are still shown in words.
 import {$, el, text, attr, show} from './dom.js';
 import * as f from './format.js';
-import {model, on, loads, touch, emit, now} from './model.js';
+import {model, on, loads, touch, emit, now, rangeSeconds} from './model.js';
 import {get} from './api.js';
 
-let minutes = 60;
 let points = [];
 let cursor = -1; // index of the point under the crosshair, or -1
 const charts = [];
@@ -168,12 +167,11 @@ function renderValues({kind, values}) {
 
 // In the service's time; a twin's runs faster, and its points are as much further apart.
 const speed = () => (model.cluster && model.cluster.speed) || 1;
-const range = (some = minutes) => some * 60 * speed();
 
 // After a restart points are further apart than before, so that more time comes than was asked for.
 function latest(answer, some) {
   const all = answer.points;
-  return all.length ? all.filter((p) => p.time_s > all[all.length - 1].time_s - range(some)) : all;
+  return all.length ? all.filter((p) => p.time_s > all[all.length - 1].time_s - rangeSeconds(some)) : all;
 }
 
 let drawnSpeed = 1;
@@ -181,8 +179,8 @@ function renderRange() {
   if (speed() === drawnSpeed) return;
   drawnSpeed = speed();
   for (const input of document.querySelectorAll('#range input'))
-    text(input.nextElementSibling, drawnSpeed === 1 ? `${input.value / 60} h` : f.span(range(Number(input.value))));
-  touch('history');
+    text(input.nextElementSibling, drawnSpeed === 1 ? `${input.value / 60} h` : f.span(rangeSeconds(Number(input.value))));
+  touch('history', 'users');
 }
 
 // The mean completion time, and the time that it is of: a twin may have begun later than that.
@@ -190,14 +188,14 @@ function emitMean(answer) {
   const list = latest(answer, 60);
   const step = Math.max(answer.step_s || 0, 10 * speed()); // of one point it is not known
   const covered = list.length ? list[list.length - 1].time_s - list[0].time_s + step : 0;
-  emit('jct', {mean_s: meanOf(list), over_s: covered > 0 ? Math.min(range(60), covered) : range(60)});
+  emit('jct', {mean_s: meanOf(list), over_s: covered > 0 ? Math.min(rangeSeconds(60), covered) : rangeSeconds(60)});
 }
 
 function alternative(kind) {
   const numbers = points.map(kind.series[0].of).filter((v) => v !== null);
   if (numbers.length === 0) return `${kind.title}: nothing recorded yet`;
   const mean = numbers.reduce((sum, v) => sum + v, 0) / numbers.length;
-  return `${kind.title}, ${kind.series[0].name}, over the last ${f.span(range())}: ${kind.tick(numbers[numbers.length - 1])} now, `
+  return `${kind.title}, ${kind.series[0].name}, over the last ${f.span(rangeSeconds())}: ${kind.tick(numbers[numbers.length - 1])} now, `
     + `between ${kind.tick(Math.min(...numbers))} and ${kind.tick(Math.max(...numbers))}, ${kind.tick(mean)} on average`;
 }
 
@@ -217,7 +215,7 @@ function render() {
       const data = points.map((p) => ({x: p.time_s, y: series.of(p)}));
       chart.data.datasets[i].data = kind.gaps ? data.filter((p) => p.y !== null) : data;
     });
-    chart.options.scales.x.min = end - points[0].time_s < range() / 2 ? points[0].time_s : end - range();
+    chart.options.scales.x.min = end - points[0].time_s < rangeSeconds() / 2 ? points[0].time_s : end - rangeSeconds();
     chart.options.scales.x.max = end;
     chart.options.scales.y.suggestedMax = kind.max ? kind.max() : undefined;
     if (kind.steps) {
@@ -244,17 +242,18 @@ function meanOf(list) {
 export function startCharts() {
   for (const kind of KINDS) create(kind);
   loads('history', async () => {
-    const asked = minutes;
+    const asked = model.minutes;
     const answer = await get(`/v1/history?minutes=${asked}`);
-    if (asked !== minutes) return;
+    if (asked !== model.minutes) return;
     points = latest(answer, asked);
     render();
     emitMean(asked === 60 ? answer : await get('/v1/history?minutes=60'));
   });
   $('#range').addEventListener('change', (event) => {
-    minutes = Number(event.target.value);
+    model.minutes = Number(event.target.value);
     cursor = -1;
     touch('history');
+    emit('range');
   });
   on('cluster', renderRange);
   addEventListener('adlro-theme', () => requestAnimationFrame(render));

@@ -30,6 +30,8 @@ export function duration(seconds) {
 // For limits and the like: without parts that are zero.
 export const span = (seconds) => duration(seconds).replace(/ (00 [ms]|0 h)$/, '');
 
+export const hours = (value) => (!known(value) ? DASH : value < 100 ? one.format(value) : whole.format(value));
+
 export function power(watts) {
   if (!known(watts)) return DASH;
   return watts < 10000 ? `${whole.format(watts)} W` : `${one.format(watts / 1000)} kW`;
@@ -94,4 +96,16 @@ export function request(job, allTypes = []) {
   if (parts.some((part) => part[2] !== parts[0][2])) return parts.map((part) => times(part[2]) + part[1]).join(' or ');
   if (allTypes.length > 1 && allTypes.every((type) => types.includes(type))) return plural(Number(parts[0][2]), 'GPU');
   return times(parts[0][2]) + (types.length > 3 ? `${types.slice(0, 2).join(' or ')} or ${types.length - 2} other types` : types.join(' or '));
+}
+
+// "2 × a100 on ampere (1, 2)" of the names of GPUs in events: "ampere:a100#1 ampere:a100#2".
+export function places(names) {
+  const groups = new Map();
+  for (const name of names.split(' ')) {
+    const [, node, type, index] = /^(.*):([^:#]*)#(\d+)$/.exec(name) || [];
+    if (!node) return names;
+    const key = `${type} on ${node}`;
+    groups.set(key, [...(groups.get(key) || []), index]);
+  }
+  return [...groups].map(([key, list]) => `${list.length > 1 ? `${list.length} × ` : ''}${key} (${list.join(', ')})`).join('; ');
 }

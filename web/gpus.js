@@ -5,6 +5,7 @@ import * as f from './format.js';
 import {model, on, touch, now} from './model.js';
 import {call} from './api.js';
 import {openJob} from './job.js';
+import {openGpuHistory} from './gpu_history.js';
 
 const HUES = 8;
 const typeHue = new Map();
@@ -242,6 +243,8 @@ function showGpu(number) {
   $('#gpu-actions').dataset.for = '';
   renderGpu();
   openDialog($('#gpu-dialog'));
+  $('#gpu-dialog .body').scrollTop = 0;
+  openGpuHistory(number);
 }
 
 function facts(gpu) {

@@ -7,6 +7,7 @@ import {setSign, renderFacts} from './gpus.js';
 import {openSubmit} from './submit.js';
 import {loadBlockers} from './blockers.js';
 import {openWhatif, renderWhatif, startWhatif} from './whatif.js';
+import {loadTimeline} from './timeline.js';
 
 let open = null; // id
 let job = null;
@@ -29,11 +30,13 @@ export async function openJob(name) {
   $('#job-events').replaceChildren();
   $('#job-events').knownChildren = null;
   $('#job-blockers').replaceChildren();
+  show($('#job-timeline'), false);
   openWhatif(job);
   renderJob();
   openDialog($('#job-dialog'));
   $('#job-dialog .body').scrollTop = 0;
   loadEvents();
+  loadTimeline(job, isOpen);
   loadBlockers(job, isOpen);
 }
 
@@ -48,7 +51,7 @@ async function reload() {
     if (fresh.id === open) {
       job = fresh;
       renderJob();
-      await Promise.all([loadEvents(), loadBlockers(job, isOpen)]);
+      await Promise.all([loadEvents(), loadTimeline(job, isOpen), loadBlockers(job, isOpen)]);
     }
   } catch {
     // The next change requests it again.
@@ -113,12 +116,13 @@ function renderJob() {
 async function loadEvents() {
   try {
     const asked = open;
-    const {events} = await get(`/v1/jobs/${asked}/events`);
+    const {events, next} = await get(`/v1/jobs/${asked}/events`);
     if (asked !== open) return;
     reconcile($('#job-events'), events, (event) => event.sequence, createEvent, () => {});
-    show($('#job-events').previousElementSibling, events.length > 0);
+    show($('#job-log'), events.length > 0);
+    text($('#job-log summary'), `All ${f.plural(events.length, 'event')}${next === null ? '' : ' and more'}`);
   } catch {
-    show($('#job-events').previousElementSibling, false);
+    show($('#job-log'), false);
   }
 }
 

@@ -1,7 +1,7 @@
 // jobs: the tables of waiting, running and ended jobs, a page at a time, because thousands may wait.
 import {$, el, icon, text, attr, variable, show, reconcile, toast} from './dom.js';
 import * as f from './format.js';
-import {model, on, loads, touch, now} from './model.js';
+import {model, on, emit, loads, touch, now} from './model.js';
 import {get} from './api.js';
 import {openJob, expected} from './job.js';
 import {setSign, allTypes} from './gpus.js';
@@ -28,6 +28,7 @@ class Table {
     const after = this.cursors[this.cursors.length - 1];
     const query = new URLSearchParams({state: this.state, limit: PAGE});
     if (user) query.set('user', user);
+    if (this.state === 'ended') query.set('order', 'end');
     if (after !== null) query.set('after', after);
     const answer = await get(`/v1/jobs?${query}`);
     if (answer.jobs.length === 0 && this.cursors.length > 1) {
@@ -188,6 +189,7 @@ export function startJobs() {
   const refilter = (wanted) => {
     if (wanted === user) return;
     user = wanted;
+    emit('user', user);
     for (const table of tables) table.reset();
   };
   const input = $('#filter-text');
@@ -207,6 +209,12 @@ export function startJobs() {
       mine.checked = false;
       refilter(wanted);
     } else toast('A user name has letters, digits, and . _ - only.', 'error');
+  });
+  on('user', (wanted) => { // chosen in the list of users
+    if (wanted === user) return;
+    mine.checked = Boolean(model.me) && wanted === model.me.user;
+    input.value = mine.checked ? '' : wanted;
+    refilter(wanted);
   });
   setInterval(() => {
     if (!document.hidden) for (const table of tables) table.tick();

@@ -10,7 +10,11 @@ export const model = {
   connection: 'connecting', // 'live', 'lost'
   retryAt: 0,
   gpus: new Map(), // by number
+  minutes: 60, // the range of charts and histories, in real time
 };
+
+// The same in the service's time; a twin's runs faster.
+export const rangeSeconds = (minutes = model.minutes) => minutes * 60 * ((model.cluster && model.cluster.speed) || 1);
 
 const listeners = new Map();
 export function on(name, listener) {
@@ -83,7 +87,7 @@ loads('me', async () => {
 loads('health', async () => emit('health', await get('/v1/health')));
 loads('cluster', async () => setCluster(await get('/v1/cluster')));
 
-export const EVERYTHING = ['me', 'cluster', 'health', 'shadow', 'queue', 'running', 'ended', 'decisions', 'history'];
+export const EVERYTHING = ['me', 'cluster', 'health', 'shadow', 'queue', 'running', 'ended', 'users', 'decisions', 'history'];
 
 // --- the stream ---
 

@@ -26,6 +26,7 @@ static void job_free(struct adl_job_entry *job)
     shared_release(job->shared);
     free(job->gpus);
     free((void *)job->reason);
+    free((void *)job->waited);
     if (job->stderr_path != job->stdout_path)
         free((void *)job->stderr_path);
     free((void *)job->stdout_path);
@@ -381,4 +382,10 @@ int adl_job_table_set_reason(struct adl_job_entry *job, const char *reason)
     free((void *)job->reason);
     job->reason = copy;
     return 0;
+}
+
+void adl_job_table_set_waited(struct adl_job_entry *job, const char *reason)
+{
+    free((void *)job->waited);
+    job->waited = reason ? strdup(reason) : NULL;
 }

@@ -75,6 +75,7 @@ struct adl_job_entry {
     struct adl_job_progress progress;
     uint32_t *gpus;     /* while it holds GPUs: spec.gpus of them */
     const char *reason; /* why it waits or is being stopped; "": the policy has it. Owned, as all strings here */
+    const char *waited; /* why it had to wait before it starts next; NULL = it did not, or that is not known. Owned */
     const char *why;    /* it is started; not owned, set only while the executor is told to */
     struct adl_job_table_shared *shared; /* owns the next six and the dependencies */
     const char *user;
@@ -130,6 +131,7 @@ void adl_job_entry_act(struct adl_job_entry *job, unsigned actions, int64_t now_
 int adl_job_table_set_slot(struct adl_job_table *job_table, struct adl_job_entry *job, uint32_t alternative,
                            uint32_t slot);
 int adl_job_table_set_reason(struct adl_job_entry *job, const char *reason);
+void adl_job_table_set_waited(struct adl_job_entry *job, const char *reason); /* NULL: nothing; so without memory */
 
 /* 1: the dependencies are met; 0: not yet; -1: they never will be; unless 1, *ret_culprit is one that is not met. The
  * number of an array, which is that of its first job, stands for the whole array. A job that was requeued after its end

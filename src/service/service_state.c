@@ -44,6 +44,14 @@ static bool waits_in_engine(const struct adl_service_state *shared, uint64_t id,
            state->jobs[slot].spec.id == id;
 }
 
+bool adl_service_state_in_queue(const struct adl_service_state *shared, const struct adl_job_entry *job)
+{
+    bool there = false;
+    for (uint32_t i = 0; i < job->alternative_count; i++)
+        there = there || waits_in_engine(shared, job->id, job->alternatives[i].slot);
+    return there;
+}
+
 void adl_service_state_reason(const struct adl_service_state *shared, const struct adl_job_entry *job, char *ret,
                               size_t size)
 {
@@ -77,4 +85,11 @@ void adl_service_state_reason(const struct adl_service_state *shared, const stru
         [ADL_STAGE_CANCELLING] = "is being stopped",
         [ADL_STAGE_REQUEUEING] = "is being stopped"};
     snprintf(ret, size, "%s", others[job->stage] ? others[job->stage] : "");
+}
+
+void adl_service_state_gpu_name(const struct adl_service_state *shared, uint32_t gpu, char ret[ADL_GPU_NAME_SIZE])
+{
+    const struct adl_cluster *cluster = &shared->inventory->scenario.cluster;
+    snprintf(ret, ADL_GPU_NAME_SIZE, "%s:%s#%u", cluster->nodes[adl_gpu_node_of(cluster, gpu)].name,
+             cluster->types[adl_gpu_type_of(cluster, gpu)].name, shared->inventory->gpus[gpu].index);
 }

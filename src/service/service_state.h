@@ -135,8 +135,13 @@ void adl_service_state_unlock(struct adl_service_state *shared);
 
 /* With the lock held: */
 int adl_service_state_gpu_state(const struct adl_service_state *shared, uint32_t gpu); /* enum adl_gpu_state */
+/* Whether the policy has the job in its queue. */
+bool adl_service_state_in_queue(const struct adl_service_state *shared, const struct adl_job_entry *job);
 /* Why a job that is PD waits, in words; never empty. */
 void adl_service_state_reason(const struct adl_service_state *shared, const struct adl_job_entry *job, char *ret,
                               size_t size);
+/* "v0:volta#0", as events of the store name GPUs. */
+#define ADL_GPU_NAME_SIZE (2 * ADL_NAME_SIZE + 16)
+void adl_service_state_gpu_name(const struct adl_service_state *shared, uint32_t gpu, char ret[ADL_GPU_NAME_SIZE]);
 
 #endif

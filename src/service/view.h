@@ -27,6 +27,11 @@ uint32_t adl_view_points(const struct adl_service_state *shared, struct adl_poin
 /* Without the lock: those points, neighbours averaged until there are at most ADL_VIEW_POINTS_MAX. */
 void adl_view_history(struct adl_json *json, const struct adl_point *points, uint32_t count);
 
+/* Without the lock: utilization, power and temperature of GPUs, their ids NULL-terminated, at about 120 times; power is
+ * that of all of them together. Members step_s and points of an object. */
+int adl_view_readings(struct adl_json *json, struct adl_store *store, const char *const *gpus, int64_t from_us,
+                      int64_t until_us, struct adl_error *err);
+
 /* What is known of GPUs and types that are no longer as fast as they were, and whether predictions hold. */
 #define ADL_HEALTH_SIZE 400
 void adl_view_health(struct adl_json *json, const struct adl_service_state *shared);

@@ -213,12 +213,29 @@ struct adl_store_page {
     uint32_t limit;    /* 1..ADL_STORE_PAGE_MAX */
     uint32_t states;   /* mask of 1 << enum adl_store_state; 0 = all */
     bool newest_first; /* by decreasing id */
+    bool by_end;       /* ended jobs, the last end first; after is then the job that the previous page ended with */
     bool by_user;      /* only those of uid */
     uint32_t uid;
+    const char *user; /* only those of this name; NULL = of any. Without by_user all jobs are searched */
 };
 
 int adl_store_jobs_page(struct adl_store *store, const struct adl_store_page *page, adl_store_job_visit *visit,
                         void *context, struct adl_error *err);
+
+/* What an ended job took, for sums. */
+struct adl_store_run {
+    const char *user;
+    uint32_t uid;
+    uint8_t state; /* enum adl_store_state */
+    uint32_t gpus; /* of the last attempt */
+    int64_t submit_us, eligible_us, start_us, end_us, ran_us;
+};
+
+typedef int adl_store_run_visit(void *context, const struct adl_store_run *run, struct adl_error *err);
+
+/* Those that ended from from_us on, the last end first, at most limit. */
+int adl_store_runs_ended(struct adl_store *store, int64_t from_us, uint32_t limit, adl_store_run_visit *visit,
+                         void *context, struct adl_error *err);
 
 /* ---- events and decisions: what happened, in order ---- */
 
@@ -237,6 +254,20 @@ int adl_store_event_append(struct adl_store *store, const struct adl_store_event
 /* Those after a sequence number, at most limit; only those of a job unless it is 0. */
 int adl_store_events(struct adl_store *store, uint64_t after, uint64_t job, uint32_t limit,
                      adl_store_event_visit *visit, void *context, struct adl_error *err);
+
+/* Those without a job from from_us on, but for points of charts; the last first. */
+int adl_store_events_general(struct adl_store *store, int64_t from_us, uint32_t limit, adl_store_event_visit *visit,
+                             void *context, struct adl_error *err);
+
+/* Starts and moves of jobs whose payload contains gpu, the last first. */
+struct adl_store_starts {
+    uint64_t before; /* a sequence number */
+    uint32_t scan;   /* so many events before it are searched */
+    uint32_t limit;  /* 1..ADL_STORE_PAGE_MAX */
+    const char *gpu;
+};
+int adl_store_starts(struct adl_store *store, const struct adl_store_starts *which, adl_store_event_visit *visit,
+                     void *context, struct adl_error *err);
 
 int adl_store_event_last(struct adl_store *store, adl_store_event_visit *visit, void *context, struct adl_error *err);
 

@@ -16,6 +16,12 @@ enum adl_store_sql {
     ADL_SQL_EVENTS,
     ADL_SQL_EVENTS_OF_JOB,
     ADL_SQL_EVENT_LAST,
+    ADL_SQL_EVENTS_GENERAL,
+    ADL_SQL_STARTS,
+    ADL_SQL_END_OF,
+    ADL_SQL_ENDS,
+    ADL_SQL_ENDS_OF_USER,
+    ADL_SQL_RUNS,
     ADL_SQL_GPU_ADD,
     ADL_SQL_SAMPLE_APPEND,
     ADL_SQL_SAMPLES,
@@ -139,6 +145,12 @@ int adl_store_prepare(struct adl_store *store, int which, const char *text, stru
 /* The first column of the only row of a bound statement, 0 if there is none. */
 int adl_store_number(struct adl_store *store, sqlite3_stmt *sql, const char *doing, int64_t *ret,
                      struct adl_error *err);
+
+/* ---- store_ended.c ---- */
+
+/* A page that has by_end. */
+int adl_store_ended_page(struct adl_store *store, const struct adl_store_page *page, adl_store_job_visit *visit,
+                         void *context, struct adl_error *err);
 
 /* ---- store_list.c: lists as bytes ---- */
 

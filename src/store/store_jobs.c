@@ -468,6 +468,7 @@ static int read_jobs(struct adl_store *store, const struct adl_store_page *page,
     sqlite3_bind_int64(sql, 2, states);
     sqlite3_bind_int64(sql, 3, limit);
     sqlite3_bind_int64(sql, 4, page->by_user ? (int64_t)page->uid : -1);
+    adl_store_bind_text(sql, 5, page->user);
     return visit_jobs(store, sql, "read jobs", visit, context, err);
 }
 
@@ -482,7 +483,8 @@ int adl_store_jobs_page(struct adl_store *store, const struct adl_store_page *pa
 {
     if (page->limit < 1 || page->limit > ADL_STORE_PAGE_MAX)
         return adl_fail(err, ADL_EINVAL, "a page has 1..%d jobs, not %" PRIu32, ADL_STORE_PAGE_MAX, page->limit);
-    return read_jobs(store, page, page->limit, visit, context, err);
+    return page->by_end ? adl_store_ended_page(store, page, visit, context, err)
+                        : read_jobs(store, page, page->limit, visit, context, err);
 }
 
 /* ---- statements, generated from the fields ---- */
@@ -559,7 +561,8 @@ static int prepare_read(struct adl_store *store, int which, const char *from, st
 /* CROSS JOIN fixes the outer table, so that rows come in order and the cost of a page is proportional to its rows: all
  * by id, one user's by the index over users, live ones by the index of live jobs. */
 #define PAGE(id, order, compare)                                                                                       \
-    " AND " id " " compare " ?1 AND (?2 >> j.state) & 1 = 1 ORDER BY " id " " order " LIMIT ?3"
+    " AND " id " " compare " ?1 AND (?2 >> j.state) & 1 = 1 AND (?5 = '' OR s.user = ?5) ORDER BY " id " " order       \
+    " LIMIT ?3"
 #define ALL     " FROM submission s CROSS JOIN job j ON j.id = s.id WHERE ?4 = -1"
 #define OF_USER " FROM submission s INDEXED BY submission_user CROSS JOIN job j ON j.id = s.id WHERE s.uid = ?4"
 #define OF_LIVE                                                                                                        \

@@ -10,6 +10,10 @@
 #define SAMPLE_COLUMNS                                                                                                 \
     "SELECT s.time_us, g.name, s.missing, s.readings FROM sample s JOIN gpu g ON g.id = s.gpu "                        \
     "WHERE s.time_us >= ?1 AND s.time_us < ?2 "
+/* Ended jobs before an end, in the order of ends; those of one instant by number. */
+#define ENDS_PAGE                                                                                                      \
+    " AND j.state >= 2 AND (j.end_us, j.id) < (?1, ?2) AND (?3 >> j.state) & 1 = 1 AND (?5 = '' OR s.user = ?5)"       \
+    " ORDER BY j.end_us DESC, j.id DESC LIMIT ?4"
 #define SAMPLE_ORDER "ORDER BY s.time_us, s.gpu LIMIT ?3"
 
 static const char *const fixed_sql[ADL_SQL_FIXED_COUNT] = {
@@ -22,6 +26,18 @@ static const char *const fixed_sql[ADL_SQL_FIXED_COUNT] = {
     [ADL_SQL_EVENTS_OF_JOB] =
         EVENT_COLUMNS "INDEXED BY event_job WHERE job = ?3 AND sequence > ?1 ORDER BY sequence LIMIT ?2",
     [ADL_SQL_EVENT_LAST] = EVENT_COLUMNS "ORDER BY sequence DESC LIMIT 1",
+    [ADL_SQL_EVENTS_GENERAL] = EVENT_COLUMNS "INDEXED BY event_general WHERE job IS NULL AND time_us >= ?1"
+                                             " AND kind <> 'point' ORDER BY time_us DESC LIMIT ?2",
+    [ADL_SQL_STARTS] = EVENT_COLUMNS "WHERE sequence < ?1 AND sequence >= ?1 - ?2 AND kind IN ('start', 'move')"
+                                     " AND instr(payload, ?4) > 0 ORDER BY sequence DESC LIMIT ?3",
+    [ADL_SQL_END_OF] = "SELECT end_us FROM job WHERE id = ?1 AND state >= 2",
+    [ADL_SQL_ENDS] =
+        "SELECT j.id FROM job j INDEXED BY job_ended CROSS JOIN submission s ON s.id = j.id WHERE ?6 = -1" ENDS_PAGE,
+    [ADL_SQL_ENDS_OF_USER] = "SELECT j.id FROM submission s INDEXED BY submission_user CROSS JOIN job j ON j.id = s.id"
+                             " WHERE s.uid = ?6" ENDS_PAGE,
+    [ADL_SQL_RUNS] = "SELECT s.user, s.uid, j.state, s.submit_us, j.eligible_us, j.start_us, j.end_us, j.ran_us,"
+                     " j.held_gpus FROM job j INDEXED BY job_ended CROSS JOIN submission s ON s.id = j.id"
+                     " WHERE j.state >= 2 AND j.end_us >= ?1 ORDER BY j.end_us DESC LIMIT ?2",
     [ADL_SQL_GPU_ADD] = "INSERT INTO gpu (name) VALUES (?1) ON CONFLICT (name) DO NOTHING",
     [ADL_SQL_SAMPLE_APPEND] = "INSERT INTO sample (time_us, gpu, missing, readings) "
                               "VALUES (?1, (SELECT id FROM gpu WHERE name = ?2), ?3, ?4) "
@@ -151,6 +167,32 @@ int adl_store_event_last(struct adl_store *store, adl_store_event_visit *visit, 
 {
     struct event_visitor visitor = {visit, context};
     return adl_store_each(store, store->sql[ADL_SQL_EVENT_LAST], "read the last event", read_event, &visitor, err);
+}
+
+int adl_store_events_general(struct adl_store *store, int64_t from_us, uint32_t limit, adl_store_event_visit *visit,
+                             void *context, struct adl_error *err)
+{
+    struct event_visitor visitor = {visit, context};
+    sqlite3_stmt *sql = store->sql[ADL_SQL_EVENTS_GENERAL];
+    if (check_limit(limit, err))
+        return ADL_EINVAL;
+    sqlite3_bind_int64(sql, 1, from_us);
+    sqlite3_bind_int64(sql, 2, limit);
+    return adl_store_each(store, sql, "read events", read_event, &visitor, err);
+}
+
+int adl_store_starts(struct adl_store *store, const struct adl_store_starts *which, adl_store_event_visit *visit,
+                     void *context, struct adl_error *err)
+{
+    struct event_visitor visitor = {visit, context};
+    sqlite3_stmt *sql = store->sql[ADL_SQL_STARTS];
+    if (check_limit(which->limit, err))
+        return ADL_EINVAL;
+    sqlite3_bind_int64(sql, 1, which->before > INT64_MAX ? INT64_MAX : (int64_t)which->before);
+    sqlite3_bind_int64(sql, 2, which->scan);
+    sqlite3_bind_int64(sql, 3, which->limit);
+    adl_store_bind_text(sql, 4, which->gpu);
+    return adl_store_each(store, sql, "read starts", read_event, &visitor, err);
 }
 
 /* ---- telemetry: readings are little-endian floats; later versions may add more ---- */

@@ -240,13 +240,63 @@ static void the_page_asks_for_a_token_and_then_is_live(void **state)
 static void a_job_of_the_form_runs_and_completes(void **state)
 {
     (void)state;
-    submit("sleep 1.5", "e2e-short", "1");
+    submit("sleep 2.5", "e2e-short", "1");
     await_row("running", "e2e-short", "box");
     await("document.querySelectorAll('#map .gpu[data-state=busy]').length === 1");
     await("document.querySelector('#map .gpu[data-state=busy]').innerText.includes('e2e-short')");
     await_row("ended", "e2e-short", "completed");
     await("document.querySelectorAll('#map .gpu[data-state=busy]').length === 0");
     await("document.querySelector('#decision-list').innerText.includes('start')");
+}
+
+static void the_job_that_ended_last_comes_first_and_has_its_timeline(void **state)
+{
+    (void)state;
+    submit("sh -c 'until test -e go; do sleep 0.1; done'", "e2e-slow", "1");
+    submit("true", "e2e-fast", "1");
+    await_row("ended", "e2e-fast", "completed");
+    write_file("go", "");
+    await_row("ended", "e2e-slow", "completed");
+    assert_true(is("document.querySelector('#ended tbody tr').innerText.includes('e2e-slow')"));
+    open_job("ended", "e2e-slow");
+    await("/ran [\\d.]+ s[^]*on (v100|t4) on box[^]*completed/.test(document.querySelector('#job-phases').innerText)");
+    assert_true(is("document.querySelector('#job-bar [data-kind=running]').offsetWidth > 100"));
+    assert_true(is("/^All \\d events$/.test(document.querySelector('#job-log summary').textContent)"));
+    close_dialog();
+}
+
+static void a_gpu_has_the_jobs_that_ran_on_it(void **state)
+{
+    (void)state;
+    run("document.querySelector('#map .gpu').click()");
+    await("/e2e-(short|slow|fast)[^]*completed/.test(document.querySelector('#gpu-runs').innerText)");
+    assert_true(is("/^The last \\d+ m/.test(document.querySelector('#gpu-range').textContent)"));
+    assert_true(is("document.querySelector('#gpu-bar i').offsetWidth > 0"));
+    run("document.querySelector('#gpu-runs button').click()");
+    await("document.querySelector('#job-dialog').open && !document.querySelector('#gpu-dialog').open");
+    close_dialog();
+}
+
+static void a_user_who_is_chosen_has_only_that_users_jobs_shown(void **state)
+{
+    (void)state;
+    run("document.querySelector('#range input[value=\"360\"]').click()");
+    await("document.querySelector('#users-note').textContent === 'over the last 6 h'");
+    await("/^\\S+\\s+0\\s+0\\s+0\\s.* s\\s+3$/.test(document.querySelector('#users tbody tr').innerText)");
+    run("document.querySelector('#users tbody button').click()");
+    await("document.querySelector('#filter-mine').checked && document.querySelector('#users [aria-pressed=true]')");
+    fake("/v1/users?minutes=360&limit=10", 200,
+         "{from_s: 1, until_s: 2, complete: false, next: null, users: [{user: 'nobody', running: 0, waiting: 2, gpus: "
+         "0, ended: 0, completed: 0, gpu_hours: 1234.5, wait_mean_s: null}]}");
+    run("document.querySelector('#range input[value=\"1440\"]').click();"
+        "document.querySelector('#range input[value=\"360\"]').click()");
+    await("document.querySelector('#users tbody').innerText.includes('1,23')");
+    run("document.querySelector('#users tbody button').click()");
+    await("document.querySelector('#filter-text').value === 'nobody' && document.querySelector('#ended "
+          ".empty').textContent.includes('of nobody')");
+    run("delete fakes['/v1/users?minutes=360&limit=10']; document.querySelector('#users tbody button').click();"
+        "document.querySelector('#range input[value=\"60\"]').click()");
+    await_row("ended", "e2e-slow", "completed");
 }
 
 static void a_form_with_a_mistake_says_what_is_wrong(void **state)
@@ -522,6 +572,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_asks_for_a_token_and_then_is_live),
         cmocka_unit_test(a_job_of_the_form_runs_and_completes),
+        cmocka_unit_test(the_job_that_ended_last_comes_first_and_has_its_timeline),
+        cmocka_unit_test(a_gpu_has_the_jobs_that_ran_on_it),
+        cmocka_unit_test(a_user_who_is_chosen_has_only_that_users_jobs_shown),
         cmocka_unit_test(a_form_with_a_mistake_says_what_is_wrong),
         cmocka_unit_test(a_job_that_waits_says_why_and_until_when),
         cmocka_unit_test(a_job_that_waits_says_who_is_in_its_way),

@@ -47,6 +47,12 @@ static void lists_come_in_pages(void **state)
     assert_page("?state=all&limit=3", "6 5 4", 4);
     assert_page("?state=all&limit=3&after=4", "3 2 1", -1);
     assert_page("?state=ended&limit=1", "6", 6);
+    assert_page("?state=ended&order=number", "6 5", -1);
+    assert_page("?state=ended&order=end", "5 6", -1); /* job 6 ended first */
+    assert_page("?state=ended&order=end&limit=1", "5", 5);
+    assert_page("?state=ended&order=end&limit=1&after=5", "6", -1);
+    assert_page("?state=ended&order=end&after=1", "", -1); /* it has not ended */
+    assert_page("?state=F&order=end", "6", -1);
     assert_page("?state=CD", "5", -1);
     assert_page("?state=TO", "", -1);
     assert_page("?user=nobody", "", -1);
@@ -54,6 +60,8 @@ static void lists_come_in_pages(void **state)
     assert_page("?user=no-such-user-here&state=all", "", -1);
     snprintf(mine, sizeof mine, "?state=F&user=%s", fixture_user());
     assert_page(mine, "6", -1);
+    snprintf(mine, sizeof mine, "?state=ended&order=end&user=%s", fixture_user());
+    assert_page(mine, "5 6", -1);
     snprintf(mine, sizeof mine, "?user=%s&limit=1", fixture_user());
     assert_page(mine, "1", 1);
 }
@@ -65,6 +73,8 @@ static void queries_that_make_no_sense_are_refused(void **state)
     routes_assert_problem(fixture, "GET", "/v1/jobs?limit=1001", NULL, 400, "bad_query", "from 1 to 1000");
     routes_assert_problem(fixture, "GET", "/v1/jobs?after=-1", NULL, 400, "bad_query", "after");
     routes_assert_problem(fixture, "GET", "/v1/jobs?state=XX", NULL, 400, "bad_query", "must be live, ended, all, PD");
+    routes_assert_problem(fixture, "GET", "/v1/jobs?order=end", NULL, 400, "bad_query", "state=ended, CD, F, CA or TO");
+    routes_assert_problem(fixture, "GET", "/v1/jobs?order=up", NULL, 400, "bad_query", "must be number, or end");
     routes_assert_problem(fixture, "GET", "/v1/jobs?stat=R", NULL, 400, "bad_query", "did you mean 'state'?");
     routes_assert_problem(fixture, "GET", "/v1/jobs/1?x=1", NULL, 400, "bad_query", "no query parameter 'x'");
     routes_assert_problem(fixture, "GET", "/v1/history?minutes=1441", NULL, 400, "bad_query", "from 1 to 1440");

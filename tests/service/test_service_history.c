@@ -130,12 +130,36 @@ static void a_machine_that_slept_for_days_has_no_points_of_them(void **state)
     cJSON_Delete(points);
 }
 
+/* The start of a job says why it had waited. */
+static void a_job_that_was_started_knows_why_it_had_to_wait(void **state)
+{
+    (void)state;
+    service_clock_start(service_slots_yaml(1, ""), 0);
+    const uint64_t first = submit("first", "60", 0, "");
+    wait_for(first, "state", "R");
+    const uint64_t second = submit("second", "0", 0, "");
+    wait_for(second, "state", "PD");
+    expect(200, NULL, "DELETE /v1/jobs/%llu", (unsigned long long)first);
+    wait_for(second, "state", "CD");
+    expect(200, NULL, "GET /v1/jobs/%llu/timeline", (unsigned long long)second);
+    cJSON *json = client_json(&http);
+    const cJSON *phases = cJSON_GetObjectItemCaseSensitive(json, "phases");
+    const cJSON *waited = cJSON_GetArrayItem(phases, 0);
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(waited, "phase")), "waiting");
+    const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(waited, "why"));
+    if (!why || !strstr(why, "GPUs: it needs 1"))
+        fail_msg("it waited because: %s", why ? why : "nothing");
+    assert_int_equal(cJSON_GetArraySize(phases), 3);
+    cJSON_Delete(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLOCK_TEST(steps_count_what_ran_waited_and_ended),
         CLOCK_TEST(charts_go_on_after_a_restart_with_one_step_in_six),
         CLOCK_TEST(steps_of_a_clock_that_was_ahead_are_not_shown_after_a_restart),
+        CLOCK_TEST(a_job_that_was_started_knows_why_it_had_to_wait),
         CLOCK_TEST(a_machine_that_slept_for_days_has_no_points_of_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

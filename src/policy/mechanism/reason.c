@@ -174,14 +174,14 @@ static const struct phrase {
                         "highest score of those that fit ({v}; {o}, {a}, does not fit now)", say_number},
     [ADL_RULE_PLANNED] =
         {"the cheapest place for it: {v} of waiting, running and price, {a} on the next best type",
-         "the cheapest place for it: {v} of waiting, running and price, on the only type for it",
+         "the cheapest place for it: {v} of waiting, running and price, on the only type considered",
          "the cheapest place for it: {v} of waiting, running and price, {a} on the next best type; {o}, "
          "first in rank, waits for another place",
          adl_reason_time},
     [ADL_RULE_DELAYS] =
         {"the cheapest place for it: {v} of waiting, running and price, {a} on the next best type; {o}, "
          "planned there, is delayed by {l}",
-         "the cheapest place for it: {v} of waiting, running and price, on the only type for it; {o}, "
+         "the cheapest place for it: {v} of waiting, running and price, on the only type considered; {o}, "
          "planned there, is delayed by {l}",
          NULL, adl_reason_time},
     [ADL_RULE_DUE] = {"due: work of {v} was started beyond its turn by submission, and {a} are allowed", NULL, NULL,

@@ -415,12 +415,12 @@ static int write_acts(struct adl_live *live, struct adl_error *err)
     int status = adl_store_begin(live->config.store, err);
     live->group++;
     for (uint32_t i = 0; status == 0 && i < live->act_count; i++) {
-        const struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, live->acts[i].job);
+        struct adl_job_entry *job = adl_job_table_find(&live->shared->job_table, live->acts[i].job);
         const struct adl_store_status now = adl_live_status(live, job);
         const struct adl_decision decision = decision_of(live, &live->acts[i], job);
         struct adl_text text = {0};
         struct adl_json json = adl_json_start(&text, false);
-        adl_live_write_decision(&json, &decision);
+        adl_live_write_decision(live, &json, &decision, job);
         status = adl_store_job_update(live->config.store, job->id, &now, err);
         if (status == 0)
             status = adl_live_log(live, live->acts[i].start ? "start" : "preempt", job->id, &text, err);
@@ -486,6 +486,7 @@ static void carry_out(struct adl_live *live)
         adl_live_execute(live, job, act->start ? ADL_ORDER_START : adl_stages[job->stage].order, act->slot, act->why,
                          NULL);
         if (act->start) {
+            adl_job_table_set_waited(job, NULL);
             live->shared->counts.started++;
             adl_live_started(live, job);
         }
@@ -499,6 +500,7 @@ static int on_decided(void *self, uint64_t hash, struct adl_error *err)
     (void)err;
     struct adl_live *live = self;
     struct adl_error trouble = {""};
+    adl_live_waits_explain(live);
     if (live->act_count == 0 || live->adopting)
         return 0;
     adl_service_state_unlock(live->shared);

@@ -31,37 +31,53 @@ void adl_live_say_why(const struct adl_live *live, const struct adl_job_entry *j
     snprintf(ret, size, "%s: %s", live->shared->policy->name, words);
 }
 
-void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size)
+void adl_live_list_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, struct adl_text *text)
 {
-    const struct adl_cluster *cluster = &live->shared->inventory->scenario.cluster;
-    size_t at = 0;
-    ret[0] = '\0';
-    for (uint32_t i = 0; gpus && i < count && at < size; i++) {
-        const uint32_t gpu = gpus[i], node = adl_gpu_node_of(cluster, gpu);
-        const int wrote =
-            snprintf(ret + at, size - at, "%s%s:%s#%u", i > 0 ? " " : "", cluster->nodes[node].name,
-                     cluster->types[adl_gpu_type_of(cluster, gpu)].name, live->shared->inventory->gpus[gpu].index);
-        at += wrote > 0 ? (size_t)wrote : 0;
+    char name[ADL_GPU_NAME_SIZE];
+    for (uint32_t i = 0; gpus && i < count; i++) {
+        adl_service_state_gpu_name(live->shared, gpus[i], name);
+        adl_text_printf(text, "%s%s", i > 0 ? " " : "", name);
     }
 }
 
-void adl_live_write_decision(struct adl_json *json, const struct adl_decision *decision)
+void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size)
 {
-    adl_json_object(json);
+    struct adl_text text = {0};
+    adl_live_list_gpus(live, gpus, count, &text);
+    snprintf(ret, size, "%s", adl_text_status(&text) == 0 && text.data ? text.data : "");
+    adl_text_clear(&text);
+}
+
+static void put_decision(struct adl_json *json, const struct adl_decision *decision, const char *gpus)
+{
     adl_json_put_real(json, "time_s", (double)decision->time_us * 1e-6);
     adl_json_put_uint(json, "job", decision->job);
     adl_json_put_string(json, "label", decision->label);
     adl_json_put_string(json, "what", decision->what);
-    adl_json_put_string(json, "gpus", decision->gpus);
+    adl_json_put_string(json, "gpus", gpus);
     adl_json_put_string(json, "why", decision->why);
+}
+
+void adl_live_write_decision(struct adl_live *live, struct adl_json *json, const struct adl_decision *decision,
+                             struct adl_job_entry *job)
+{
+    struct adl_text gpus = {0};
+    adl_live_list_gpus(live, job->gpus, job->spec.gpus, &gpus);
+    adl_json_object(json);
+    put_decision(json, decision, adl_text_status(&gpus) == 0 && gpus.data ? gpus.data : "");
+    if (job->waited)
+        adl_json_put_string(json, "waited", job->waited);
     adl_json_end(json);
+    adl_text_clear(&gpus);
 }
 
 void adl_live_publish_decision(struct adl_live *live, const struct adl_decision *decision)
 {
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
-    adl_live_write_decision(&json, decision);
+    adl_json_object(&json);
+    put_decision(&json, decision, decision->gpus);
+    adl_json_end(&json);
     adl_live_publish_to(live, decision->uid, "decision", &text);
 }
 

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #define ADL_LIVE_REPORTS_MAX 256 /* in one group */
+#define ADL_LIVE_WAITING_MAX 256
 
 /* An event on its way to the engine. */
 struct adl_live_item {
@@ -107,7 +108,9 @@ struct adl_live {
     int64_t health_us;      /* steady: when speeds are checked again */
     bool *down;             /* [gpu] as posted to the engine */
     const char **names;     /* [gpus + 1] scratch for a job's GPU names */
-    char shadow_note[200];  /* live_shadow.c: what is to be logged; "" = nothing */
+    uint64_t waiting[ADL_LIVE_WAITING_MAX]; /* live_waits.c: jobs that joined the queue since the last decision */
+    uint32_t waiting_count;
+    char shadow_note[200]; /* live_shadow.c: what is to be logged; "" = nothing */
 };
 
 /* live_clock.c */
@@ -127,10 +130,13 @@ void adl_live_publish_job(struct adl_live *live, const struct adl_job_entry *job
 void adl_live_say_why(const struct adl_live *live, const struct adl_job_entry *job, const struct adl_reason *reason,
                       char *ret, size_t size);
 int64_t adl_live_held_us(const struct adl_live *live, const struct adl_job_entry *job); /* GPUs, in this attempt */
-/* "v0:volta#0 v0:volta#1", as far as it fits. */
+/* "v0:volta#0 v0:volta#1"; the second as far as it fits. */
+void adl_live_list_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, struct adl_text *text);
 void adl_live_name_gpus(const struct adl_live *live, const uint32_t *gpus, uint32_t count, char *ret, size_t size);
 int adl_live_submit(void *live, const struct adl_command *command, const uint32_t *gpus, struct adl_error *err);
-void adl_live_write_decision(struct adl_json *json, const struct adl_decision *decision);
+/* As the store keeps it: with all GPUs, and why the job waited. */
+void adl_live_write_decision(struct adl_live *live, struct adl_json *json, const struct adl_decision *decision,
+                             struct adl_job_entry *job);
 void adl_live_publish_decision(struct adl_live *live, const struct adl_decision *decision); /* to streams */
 
 /* live_jobs.c: moves of jobs from stage to stage, in memory, after they were written. */
@@ -237,6 +243,10 @@ void adl_live_publish_samples(struct adl_live *live);
 /* live_recover.c: the engine takes over jobs that the cluster started; no event may be on its way to it. */
 int adl_live_take_over(struct adl_live *live, struct adl_error *err);
 void adl_live_drop_alternatives(struct adl_live *live, struct adl_job_entry *job); /* live.c: all but the one taken */
+
+/* live_waits.c: why jobs had to wait, for the event of their start. */
+void adl_live_waits_begin(struct adl_live *live, struct adl_job_entry *job); /* it joins the queue */
+void adl_live_waits_explain(struct adl_live *live);                          /* the policy has decided */
 
 /* live_history.c */
 void adl_live_count(struct adl_live *live, int64_t now_us); /* the time since the last call */

@@ -133,6 +133,8 @@ int adl_live_transition(struct adl_live *live, struct adl_job_entry *job, int ev
         return refuse_transition(live, job, event);
     if (move->actions & ADL_DO_LEAVE_QUEUE)
         adl_live_withdraw(live, job);
+    if (move->actions & ADL_DO_JOIN_QUEUE)
+        adl_live_waits_begin(live, job);
     return move->actions & ADL_DO_JOIN_QUEUE ? join_queue(live, job) : 0;
 }
 
@@ -311,6 +313,8 @@ int adl_live_place(struct adl_live *live, struct adl_job_entry *job)
     const uint32_t limit = job->shared->array.limit;
     if (limit > 0 && !adl_stages[job->stage].in_queue && job->shared->active >= limit)
         return wait_for_array(live, job);
+    if (job->reason[0] != '\0' && !adl_job_table_holds_gpus(job))
+        adl_job_table_set_waited(job, job->reason);
     adl_job_table_set_reason(job, "");
     return adl_live_transition(live, job, ADL_ON_ENQUEUE);
 }

@@ -218,7 +218,7 @@ static int prepare_cluster_started(struct adl_live *live, struct adl_live_report
     struct adl_job_entry *job = find_cluster_started(live, report);
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
-    char gpus[400];
+    struct adl_text gpus = {0};
     if (!job)
         return 0;
     const bool moved = adl_job_table_holds_gpus(job);
@@ -227,7 +227,7 @@ static int prepare_cluster_started(struct adl_live *live, struct adl_live_report
     for (; count < report->base.running.gpu_count; count++)
         live->names[count] = live->shared->inventory->gpus[report->gpus[count]].id;
     live->names[count] = NULL;
-    adl_live_name_gpus(live, report->gpus, count, gpus, sizeof gpus);
+    adl_live_list_gpus(live, report->gpus, count, &gpus);
     status.state = ADL_STORE_RUNNING;
     status.start_us = moved && job->stage == ADL_STAGE_RUNNING ? status.start_us : live->now_us;
     status.attempts += !moved;
@@ -235,7 +235,8 @@ static int prepare_cluster_started(struct adl_live *live, struct adl_live_report
     job->group = live->group;
     const int result = adl_store_job_update(live->config.store, job->id, &status, err);
     adl_json_object(&json);
-    adl_json_put_string(&json, "gpus", gpus);
+    adl_json_put_string(&json, "gpus", gpus.data ? gpus.data : "");
+    adl_text_clear(&gpus);
     adl_json_put_string(&json, "why", report->base.text[0] ? report->base.text : "started by the cluster itself");
     adl_json_end(&json);
     if (result == 0)

@@ -36,12 +36,15 @@ static const struct adl_route table[] = {
     {"DELETE", "/v1/jobs/{id}", adl_route_cancel, ADL_NEED_USER, ADL_BODY_NONE, 0},
     {"PATCH", "/v1/jobs/{id}", adl_route_change, ADL_NEED_USER, ADL_BODY_JSON, SMALL_SIZE_MAX},
     GET("/v1/jobs/{id}/events", adl_route_job_events, ADL_NEED_USER),
+    GET("/v1/jobs/{id}/timeline", adl_route_job_timeline, ADL_NEED_USER),
     GET("/v1/jobs/{id}/blockers", adl_route_job_blockers, ADL_NEED_USER),
     POST("/v1/jobs/{id}/hold", adl_route_hold, ADL_NEED_USER, 0),
     POST("/v1/jobs/{id}/release", adl_route_release, ADL_NEED_USER, 0),
     POST("/v1/jobs/{id}/requeue", adl_route_requeue, ADL_NEED_USER, 0),
     POST("/v1/jobs/{id}/progress", adl_route_progress, ADL_NEED_USER, SMALL_SIZE_MAX),
     GET("/v1/cluster", adl_route_cluster, ADL_NEED_USER),
+    GET("/v1/gpus/{gpu}/history", adl_route_gpu_history, ADL_NEED_USER),
+    GET("/v1/users", adl_route_users, ADL_NEED_USER),
     POST("/v1/gpus/{gpu}/drain", adl_route_drain_gpu, ADL_NEED_ADMIN, SMALL_SIZE_MAX),
     POST("/v1/gpus/{gpu}/resume", adl_route_resume_gpu, ADL_NEED_ADMIN, 0),
     POST("/v1/nodes/{name}/drain", adl_route_drain_node, ADL_NEED_ADMIN, SMALL_SIZE_MAX),
@@ -217,6 +220,42 @@ struct adl_store *adl_route_store(const struct adl_service_state *shared, struct
     if (!*reader && adl_store_open(shared->state_directory, ADL_STORE_READ, reader, err) < 0)
         return NULL;
     return *reader;
+}
+
+/* ---- parts of answers ---- */
+
+bool adl_route_range(struct adl_http_request *http, const struct adl_service_state *shared, int64_t *ret_from_us,
+                     int64_t *ret_until_us)
+{
+    int64_t minutes;
+    if (!adl_route_query_int(http, "minutes", 1, 1440, 60, &minutes))
+        return false;
+    *ret_until_us = shared->now_us(shared);
+    const int64_t from_us = *ret_until_us - (int64_t)((double)minutes * 60e6 * shared->speed);
+    *ret_from_us = from_us > 0 ? from_us : 0;
+    return true;
+}
+
+void adl_route_answer_not_read(struct adl_http_request *http, struct adl_text *text, int status,
+                               const struct adl_error *err)
+{
+    adl_text_clear(text);
+    if (status == ADL_EABSENT)
+        adl_http_request_answer_problem(http, 404, "not_found", err->text, NULL);
+    else
+        adl_http_request_answer_problem(http, 503, "not_read", err->text, NULL);
+}
+
+void adl_route_put_text(struct adl_json *json, struct adl_service_state *shared, const struct adl_caller *viewer,
+                        const char *key, const char *text)
+{
+    struct adl_text redacted = {0};
+    adl_service_state_lock(shared);
+    if (text && adl_privacy_hides(shared, viewer))
+        adl_privacy_redact_text(&redacted, shared, viewer->account.uid, text);
+    adl_service_state_unlock(shared);
+    adl_json_put_string(json, key, redacted.data ? redacted.data : text);
+    adl_text_clear(&redacted);
 }
 
 /* ---- requests ---- */

@@ -44,8 +44,7 @@ static void answer_drained(struct adl_routes_context *context, struct adl_reques
     answer_cluster(context->shared, request->http);
 }
 
-/* A GPU is named by its number or its id. */
-static bool read_gpu(struct adl_service_state *shared, struct adl_http_request *http, uint32_t *ret)
+bool adl_route_gpu(struct adl_service_state *shared, struct adl_http_request *http, uint32_t *ret)
 {
     const char *text = adl_http_request_param(http, "gpu");
     const size_t digits = strspn(text, "0123456789");
@@ -109,7 +108,7 @@ static void post_drain(void *context, struct adl_http_request *http, int kind, b
     struct adl_request *request = NULL, what = {.gpu = ADL_NONE};
     if (!adl_route_query_known(http, NULL) ||
         (by_node ? !read_node(routes->shared, http, what.node, sizeof what.node)
-                 : !read_gpu(routes->shared, http, &what.gpu)) ||
+                 : !adl_route_gpu(routes->shared, http, &what.gpu)) ||
         (kind == ADL_REQUEST_DRAIN && !read_reason(http, what.text, sizeof what.text)))
         return;
     request = adl_route_request(routes, http, kind, answer_drained);

@@ -24,6 +24,7 @@ struct list {
     uint64_t after;
     uint64_t last; /* that was written */
     bool more;
+    bool by_end; /* of the store: the last end first */
     uint32_t written;
 };
 
@@ -51,12 +52,27 @@ static bool list_state(struct adl_http_request *http, struct list *list)
     return true;
 }
 
+/* Only jobs that have ended have an end. */
+static bool list_order(struct adl_http_request *http, struct list *list)
+{
+    const char *text = adl_http_request_query(http, "order");
+    char message[200], quoted[ADL_QUOTE_SIZE];
+    list->by_end = text && strcmp(text, "end") == 0;
+    if (!text || strcmp(text, "number") == 0 || (list->by_end && list->states))
+        return true;
+    snprintf(message, sizeof message,
+             "query parameter order: must be number, or end with state=ended, CD, F, CA or TO; got %s",
+             adl_quote(text, quoted));
+    adl_http_request_answer_problem(http, 400, "bad_query", message, NULL);
+    return false;
+}
+
 static bool list_read(struct adl_http_request *http, struct list *ret)
 {
-    static const char *const names[] = {"state", "user", "limit", "after", NULL};
+    static const char *const names[] = {"state", "user", "order", "limit", "after", NULL};
     int64_t limit, after;
     *ret = (struct list){.user = adl_http_request_query(http, "user"), .viewer = adl_http_request_caller(http)};
-    if (!adl_route_query_known(http, names) || !list_state(http, ret) ||
+    if (!adl_route_query_known(http, names) || !list_state(http, ret) || !list_order(http, ret) ||
         !adl_route_query_int(http, "limit", 1, ADL_STORE_PAGE_MAX, 100, &limit) ||
         !adl_route_query_int(http, "after", 0, INT64_MAX, 0, &after))
         return false;
@@ -142,6 +158,19 @@ static bool find_uid(struct adl_http_request *http, const char *name, uint32_t *
     return true;
 }
 
+/* Users of a cluster underneath, or of a scenario, may have no account here: they go by their names. False: an unknown
+ * user, who has no jobs, or one whose jobs the caller may not see. */
+static bool list_user(const struct adl_service_state *shared, struct adl_http_request *http, const char *name,
+                      struct adl_store_page *page)
+{
+    if (strcmp(shared->engine_name, "local") != 0) {
+        page->user = name;
+        return true;
+    }
+    page->by_user = find_uid(http, name, &page->uid);
+    return page->by_user && adl_privacy_shows(shared, adl_http_request_caller(http), page->uid);
+}
+
 static int put_from_store(struct adl_routes_context *context, struct adl_http_request *http, struct adl_json *json,
                           struct list *list, struct adl_error *err)
 {
@@ -149,13 +178,11 @@ static int put_from_store(struct adl_routes_context *context, struct adl_http_re
                                   .limit = list->limit,
                                   .states = list->states,
                                   .newest_first = true,
-                                  .by_user = list->user};
+                                  .by_end = list->by_end};
     struct adl_store *store = adl_route_store(context->shared, &context->reader, err);
     if (!store)
         return ADL_EIO;
-    if (list->user && !find_uid(http, list->user, &page.uid))
-        return 0; /* an unknown user has no jobs */
-    if (list->user && !adl_privacy_shows(context->shared, list->viewer, page.uid))
+    if (list->user && !list_user(context->shared, http, list->user, &page))
         return 0;
     if (adl_privacy_hides(context->shared, list->viewer)) {
         page.by_user = true;
@@ -242,6 +269,7 @@ struct events {
     struct adl_service_state *shared;
     const struct adl_caller *viewer;
     uint64_t shown; /* the number that people know the job by */
+    uint64_t last;  /* sequence of the last one written */
 };
 
 static int see_number(void *context, const struct adl_store_job *row, struct adl_error *err)
@@ -265,9 +293,10 @@ static void put_payload(const struct events *events, const char *payload)
 
 static int put_event(void *context, const struct adl_store_event *event, struct adl_error *err)
 {
-    const struct events *events = context;
+    struct events *events = context;
     struct adl_json *json = events->json;
     (void)err;
+    events->last = event->sequence;
     adl_json_object(json);
     adl_json_put_uint(json, "sequence", event->sequence);
     adl_view_time(json, "time_s", event->time_us);
@@ -281,13 +310,17 @@ static int put_event(void *context, const struct adl_store_event *event, struct 
 
 void adl_route_job_events(void *context, struct adl_http_request *http)
 {
+    static const char *const names[] = {"limit", "after", NULL};
     struct adl_routes_context *routes = context;
     struct adl_text text = {0};
     struct adl_json json = adl_json_start(&text, false);
     struct events events = {.json = &json, .shared = routes->shared, .viewer = adl_http_request_caller(http)};
     struct adl_error err = {{0}};
+    int64_t limit, after;
     uint64_t id;
-    if (!adl_route_query_known(http, NULL) || !adl_route_job_id(routes, http, &id))
+    if (!adl_route_query_known(http, names) ||
+        !adl_route_query_int(http, "limit", 1, ADL_STORE_PAGE_MAX, ADL_STORE_PAGE_MAX, &limit) ||
+        !adl_route_query_int(http, "after", 0, INT64_MAX, 0, &after) || !adl_route_job_id(routes, http, &id))
         return;
     struct adl_store *store = adl_route_store(routes->shared, &routes->reader, &err);
     adl_service_state_lock(routes->shared);
@@ -298,9 +331,15 @@ void adl_route_job_events(void *context, struct adl_http_request *http)
     adl_json_object(&json);
     adl_json_key(&json, "events");
     adl_json_array(&json);
-    if (found > 0 && adl_store_events(store, 0, id, ADL_STORE_PAGE_MAX, put_event, &events, &err) < 0)
-        found = -1;
+    const int count =
+        found > 0 ? adl_store_events(store, (uint64_t)after, id, (uint32_t)limit, put_event, &events, &err) : 0;
+    found = count < 0 ? -1 : found;
     adl_json_end(&json);
+    adl_json_key(&json, "next");
+    if (count == limit)
+        adl_json_uint(&json, events.last);
+    else
+        adl_json_null(&json);
     adl_json_end(&json);
     if (found > 0) {
         adl_http_request_answer_json(http, 200, &text);
