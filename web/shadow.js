@@ -1,7 +1,7 @@
 // shadow: how the policy that shadows does against the one in force; hidden while none shadows.
 import {$, el, text, attr, show, setBand, reconcile} from './dom.js';
 import * as f from './format.js';
-import {loads} from './model.js';
+import {loads, now} from './model.js';
 import {get} from './api.js';
 
 const FIGURES = [
@@ -27,7 +27,8 @@ function gate(shadow) {
 function evidence(shadow) {
   const parts = [f.plural(shadow.windows, 'window'), f.plural(shadow.jobs, 'job'), `${f.days(shadow.days)} of the ${f.days(shadow.days_needed)} days needed`];
   if (shadow.windows > 0) parts.push(`the model is off by ${f.change(shadow.model_bias)}`);
-  return `${parts.join(', ')}${shadow.gate === 'auto' ? '; the service promotes it when the gate opens' : ''}.`;
+  const since = typeof shadow.started_at === 'number' ? `Since ${f.moment(shadow.started_at, now())}: ` : '';
+  return `${since}${parts.join(', ')}${shadow.gate === 'auto' ? '; the service promotes it when the gate opens' : ''}.`;
 }
 
 function create() {

@@ -91,7 +91,7 @@ function createPhase() {
 function updatePhase(node, phase) {
   const [time, what, why, where] = node.children;
   text(time, f.moment(phase.from_s, now()));
-  text(what, phase.phase === 'ended' || length(phase) < 1 ? name(phase) : `${name(phase)} ${f.duration(length(phase))}`);
+  text(what, phase.phase === 'ended' || length(phase) < 0.05 ? name(phase) : `${name(phase)} ${f.duration(length(phase))}`);
   text(where, phase.gpus ? `on ${f.places(phase.gpus)}` : '');
   text(why, phase.why || '');
   attr(node, 'data-kind', phase.phase);

@@ -82,11 +82,13 @@ static void print_default(const struct adl_option *option, const char *place, ch
         break;
     case ADL_OPTION_INT:
         memcpy(&whole, place, sizeof whole);
-        snprintf(buffer, RIGHT_SIZE, "%lld", (long long)whole);
+        if ((double)whole >= option->min && (double)whole <= option->max) /* another one means: not given */
+            snprintf(buffer, RIGHT_SIZE, "%lld", (long long)whole);
         break;
     case ADL_OPTION_REAL:
         memcpy(&real, place, sizeof real);
-        snprintf(buffer, RIGHT_SIZE, "%s", adl_bound_print(real, number));
+        if (real >= option->min && real <= option->max)
+            snprintf(buffer, RIGHT_SIZE, "%s", adl_bound_print(real, number));
         break;
     case ADL_OPTION_NAME:
         memcpy(&name, place, sizeof name);

@@ -93,6 +93,7 @@ static int find_policy(struct loader *loader)
     loader->config.policy = link.text ? adl_policy_find(link.text) : &adl_policy_easy;
     if (!loader->config.policy)
         return fail_policy(loader, "policy.name", &link);
+    loader->config.gate_auto = loader->form.gate == 1;
     loader->config.fallback = fallback->text ? adl_policy_find(fallback->text) : &adl_policy_easy;
     return loader->config.fallback || strcmp(fallback->text, "off") == 0
                ? 0

@@ -42,6 +42,7 @@ struct adl_service_config {
     bool avoid_foreign; /* GPUs with processes from outside the queue take no jobs */
 
     const struct adl_policy_ops *fallback; /* decides while predictions do not hold; NULL: off */
+    bool gate_auto;                        /* candidates are promoted by themselves unless they say otherwise */
     double drain_below;                    /* a GPU this share below its type is drained; 0: none is */
 
     struct adl_forecast_config forecast;

@@ -50,6 +50,7 @@ struct service_form {
     int64_t seed;
     bool virtual, learned;
     struct adl_yaml_link drain_slow_gpus, fallback_policy;
+    int gate;                       /* of adl_gate_names */
     struct adl_scenario_form parts; /* only cluster and policy */
     struct form_listen listen;
     struct form_telemetry telemetry;
@@ -59,5 +60,6 @@ struct service_form {
 };
 
 extern const char *const adl_engine_names[];
+extern const char *const adl_gate_names[];
 
 #endif

@@ -5,6 +5,7 @@
 #define COUNT(array)       (sizeof(array) / sizeof *(array))
 #define TABLE(array, type) .fields = (array), .field_count = COUNT(array), .size = sizeof(type)
 
+const char *const adl_gate_names[] = {"manual", "auto", NULL};
 const char *const adl_engine_names[] = {"local", "sim", "slurm", NULL};
 _Static_assert(COUNT(adl_engine_names) == ADL_ENGINE_SLURM + 2, "an engine without a name");
 static const char *const mode_names[] = {"observe", "advise", "act", NULL};
@@ -141,6 +142,9 @@ static const struct adl_yaml_field form_fields[] = {
     {"fallback_policy", ADL_YAML_LINK, FORM(fallback_policy), .otherwise = "`easy`",
      .help = "`off`, or the policy that decides while predictions of run times do not hold, if `policy` rests on them "
              "([health.md](health.md))"},
+    {"gate", ADL_YAML_NAME, FORM(gate), .names = adl_gate_names, .otherwise = "manual",
+     .help = "whether a policy that shadows is promoted by an administrator (`manual`) or by itself once its gain is "
+             "shown (`auto`), if `adlro shadow start` does not say ([shadow.md](shadow.md))"},
     {"policy", ADL_YAML_NODE, FORM(parts.policy), .otherwise = "`easy`",
      .help = "the scheduling policy: `name` (`adlro policies` lists them) and options of policies "
              "([policies.md](policies.md)); "

@@ -390,6 +390,11 @@ static int play(struct adl_forecasts *forecasts, const struct round *round, uint
     return status ? status : publish_round(forecasts, round, true, err);
 }
 
+bool adl_forecasts_know(const struct adl_state *state)
+{
+    return state->learned && adl_belief_count(state->belief) >= ADL_FORECAST_ENDS;
+}
+
 static int make_round(struct adl_forecasts *forecasts, uint32_t most, bool quick, struct adl_error *err)
 {
     int status = forecasts->snapshot ? 0 : adl_snapshot_create(forecasts->shared->snapshots, &forecasts->snapshot, err);
@@ -401,7 +406,7 @@ static int make_round(struct adl_forecasts *forecasts, uint32_t most, bool quick
         .quick = quick, .budget_s = quick ? QUICK_CPU_S : ROUND_CPU_S, .view = adl_snapshot_view(forecasts->snapshot)};
     round.state = adl_engine_state(round.view.engine);
     round.ended = adl_belief_count(round.state->belief);
-    round.limits = !round.state->learned || round.ended < ADL_FORECAST_ENDS;
+    round.limits = !adl_forecasts_know(round.state);
     adl_outcomes_judge(forecasts->outcomes, round.state->now_us);
     while (most > FUTURES_LEAST && (uint64_t)most * round.state->queue.count > TIMES_MAX)
         most /= 2;

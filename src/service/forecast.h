@@ -58,4 +58,7 @@ void adl_forecasts_set(struct adl_forecasts *forecasts, const struct adl_forecas
 bool adl_forecasts_find(struct adl_forecasts *forecasts, uint64_t id, struct adl_start_forecast *ret); /* false: none */
 struct adl_forecasts_counts adl_forecasts_counts(struct adl_forecasts *forecasts);
 
+/* Whether enough jobs have ended to predict run times; else they are taken from time limits. */
+bool adl_forecasts_know(const struct adl_state *state);
+
 #endif

@@ -114,6 +114,7 @@ static void put_answer(const struct adl_question *question, const struct adl_sna
         adl_json_null(&json);
     adl_json_put_string(&json, "label", question->of_job ? question->label : NULL);
     adl_json_put_bool(&json, "advice", advice);
+    adl_json_put_string(&json, "basis", adl_forecasts_know(adl_engine_state(view->engine)) ? "futures" : "time_limit");
     adl_whatif_put(&json, whatif, of_job, answers, count,
                    advice ? adl_whatif_cheapest(answers, count, whatif) : ADL_NONE);
     adl_json_end(&json);

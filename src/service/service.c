@@ -463,13 +463,18 @@ int adl_service_reload(struct adl_service *service)
 }
 
 /* Engine, policy and GPUs in a line. */
-static size_t describe_config(const struct adl_service_config *config, double speed, char *ret, size_t size)
+static size_t describe_config(const struct adl_service_config *config, const struct adl_policy_ops *policy,
+                              double speed, char *ret, size_t size)
 {
     const struct adl_cluster *cluster = &config->inventory.scenario.cluster;
     static const char *const engines[] = {"local", "twin", "Slurm"}, *const modes[] = {"observed", "advised",
                                                                                        "decided for"};
     const bool sim = config->engine == ADL_ENGINE_SIM;
-    size_t at = (size_t)snprintf(ret, size, "%s, policy %s:", engines[config->engine], config->policy->name);
+    size_t at = (size_t)snprintf(ret, size, "%s, policy %s", engines[config->engine], policy->name);
+    if (at < size && policy != config->policy)
+        at += (size_t)snprintf(ret + at, size - at, " (promoted in place of %s)", config->policy->name);
+    if (at < size)
+        at += (size_t)snprintf(ret + at, size - at, ":");
     for (uint32_t t = 0; t < cluster->type_count && at < size; t++)
         at += (size_t)snprintf(ret + at, size - at, " %u x %s", cluster->type_gpus[t], cluster->types[t].name);
     if (at < size && sim)
@@ -486,7 +491,7 @@ int adl_service_check(const struct adl_service_options *options, char *ret, size
     struct adl_service_config config = {0};
     const int status = adl_service_load_config(options, &config, err);
     if (status == 0)
-        describe_config(&config, config.speed, ret, size);
+        describe_config(&config, config.policy, config.speed, ret, size);
     adl_service_config_clear(&config);
     return status;
 }
@@ -494,7 +499,7 @@ int adl_service_check(const struct adl_service_options *options, char *ret, size
 void adl_service_describe(const struct adl_service *service, char *ret, size_t size)
 {
     const struct adl_job_table *job_table = &service->shared.job_table;
-    size_t at = describe_config(&service->config, service->clock.speed, ret, size);
+    size_t at = describe_config(&service->config, adl_service_wanted(service), service->clock.speed, ret, size);
     if (at < size && job_table->count > 0)
         at += (size_t)snprintf(ret + at, size - at, "\n%u jobs were found in the state", job_table->count);
     if (at < size)

@@ -127,7 +127,8 @@ struct adl_service_state {
     struct adl_questions *questions;         /* what-if questions of clients */
     struct adl_events *events;
     const char *state_directory; /* for threads that open their own store */
-    bool private_jobs;           /* users see no jobs but their own; administrators see all */
+    bool gate_auto;    /* a policy that shadows is promoted by itself unless it says otherwise; with the lock */
+    bool private_jobs; /* users see no jobs but their own; administrators see all */
 };
 
 void adl_service_state_lock(struct adl_service_state *shared);

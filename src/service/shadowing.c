@@ -3,9 +3,11 @@
 #include "base/hash.h"
 #include "experiment/run.h"
 #include "service/service_state.h"
+#include "service/view.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 #define TRIAL_EVERY 2 /* submissions from one look ahead to the next */
 #define COPY_WAIT_S 10.0
 #define NICE        10
-#define VERSION     1
+#define VERSION     2
 
 enum task { IDLE, PLAY, TRY, DONE };
 
@@ -29,6 +31,7 @@ struct adl_shadowing {
     struct adl_shadow_evidence evidence;
     struct adl_shadow *shadow; /* NULL: there is none, or the policy in force is not the one that it compares with */
     double typical_us;
+    int64_t started_us; /* wall time: since when it shadows */
     uint64_t submissions, next_trial, promotions, rollbacks;
     char trouble[200];
     /* The thread's: */
@@ -222,6 +225,7 @@ int adl_shadowing_start(struct adl_shadowing *shadowing, const struct adl_shadow
     terms.trial_s = 4 * terms.time_s;
     adl_gate_begin(&shadowing->gate, &terms);
     shadowing->evidence = (struct adl_shadow_evidence){0};
+    shadowing->started_us = shadowing->shared->now_us(shadowing->shared);
     shadowing->trouble[0] = '\0';
     return 0;
 }
@@ -382,6 +386,7 @@ struct stored {
     struct adl_gate gate;
     struct adl_shadow_evidence evidence;
     double typical_us;
+    int64_t started_us; /* since version 2 */
 };
 
 struct head {
@@ -390,12 +395,17 @@ struct head {
     uint64_t checksum;
 };
 
-static struct head head_of(const struct stored *stored)
+static size_t size_of(uint32_t version)
+{
+    return version > 1 ? sizeof(struct stored) : offsetof(struct stored, started_us);
+}
+
+static struct head head_of(const struct stored *stored, uint32_t version)
 {
     return (struct head){.magic = "adlshdw",
-                         .version = VERSION,
-                         .size = sizeof *stored,
-                         .checksum = adl_hash_bytes(adl_hash_start(), stored, sizeof *stored)};
+                         .version = version,
+                         .size = (uint32_t)size_of(version),
+                         .checksum = adl_hash_bytes(adl_hash_start(), stored, size_of(version))};
 }
 
 bool adl_shadowing_encode(struct adl_shadowing *shadowing, struct adl_text *ret)
@@ -409,7 +419,8 @@ bool adl_shadowing_encode(struct adl_shadowing *shadowing, struct adl_text *ret)
     stored.gate = shadowing->gate;
     stored.evidence = shadowing->evidence;
     stored.typical_us = shadowing->shadow ? adl_shadow_typical_us(shadowing->shadow) : shadowing->typical_us;
-    const struct head head = head_of(&stored);
+    stored.started_us = shadowing->started_us;
+    const struct head head = head_of(&stored, VERSION);
     adl_text_bytes(ret, (const char *)&head, sizeof head);
     adl_text_bytes(ret, (const char *)&stored, sizeof stored);
     shadowing->unsaved = false;
@@ -418,19 +429,19 @@ bool adl_shadowing_encode(struct adl_shadowing *shadowing, struct adl_text *ret)
 
 int adl_shadowing_decode(struct adl_shadowing *shadowing, const void *bytes, size_t size, struct adl_error *err)
 {
-    struct head head, expected;
+    struct head head = {.version = 0}, expected;
     struct stored stored;
-    if (size != sizeof head + sizeof stored)
-        return adl_fail(err, ADL_EINVAL, "it has %zu bytes in place of %zu", size, sizeof head + sizeof stored);
-    memcpy(&head, bytes, sizeof head);
-    memcpy(&stored, (const char *)bytes + sizeof head, sizeof stored);
-    expected = head_of(&stored);
-    if (memcmp(head.magic, expected.magic, sizeof head.magic) != 0 || head.version != VERSION ||
-        head.checksum != expected.checksum)
-        return adl_fail(err, ADL_EINVAL,
-                        head.version != VERSION ? "it has version %u in place of %u"
-                                                : "its checksum is wrong (version %u of %u)",
-                        head.version, (unsigned)VERSION);
+    memset(&stored, 0, sizeof stored);
+    memcpy(&head, bytes, size < sizeof head ? 0 : sizeof head);
+    if (size < sizeof head || head.version < 1 || head.version > VERSION)
+        return adl_fail(err, ADL_EINVAL, "it has %zu bytes and version %u; versions 1 to %d can be read", size,
+                        size < sizeof head ? 0 : head.version, VERSION);
+    if (size != sizeof head + size_of(head.version))
+        return adl_fail(err, ADL_EINVAL, "it has %zu bytes in place of %zu", size, sizeof head + size_of(head.version));
+    memcpy(&stored, (const char *)bytes + sizeof head, size_of(head.version));
+    expected = head_of(&stored, head.version);
+    if (memcmp(head.magic, expected.magic, sizeof head.magic) != 0 || head.checksum != expected.checksum)
+        return adl_fail(err, ADL_EINVAL, "its checksum is wrong (version %u of %d)", head.version, VERSION);
     if (stored.candidate.policy[0] == '\0')
         return 0;
     const int status = read_candidate(shadowing, &stored.candidate, err);
@@ -440,6 +451,7 @@ int adl_shadowing_decode(struct adl_shadowing *shadowing, const void *bytes, siz
     shadowing->gate = stored.gate;
     shadowing->evidence = stored.evidence;
     shadowing->typical_us = stored.typical_us;
+    shadowing->started_us = stored.started_us;
     shadowing->unsaved = false;
     return 0;
 }
@@ -495,6 +507,7 @@ void adl_shadowing_view(struct adl_json *json, const struct adl_service_state *s
     adl_json_put_string(json, "options", shadowing->candidate.options);
     adl_json_put_string(json, "model", shadowing->candidate.model);
     adl_json_put_string(json, "gate", shadowing->candidate.automatic ? "auto" : "manual");
+    adl_view_time(json, "started_at", shadowing->started_us);
     adl_json_put_string(json, "reason", shadowing->gate.reason);
     adl_json_put_string(json, "trouble", shadowing->trouble);
     put_evidence(json, shadowing);

@@ -111,6 +111,9 @@ int adl_gate_promote(struct adl_gate *gate, const struct adl_shadow_evidence *ev
     const struct adl_shadow_change change = adl_shadow_change_of(evidence, ADL_SHADOW_JCT, gate->terms.alpha);
     if (gate->stage != ADL_GATE_CLOSED && gate->stage != ADL_GATE_OPEN)
         return adl_fail(err, ADL_EREFUSED, "no candidate shadows: its state is %s", adl_gate_stage_names[gate->stage]);
+    if (gate->stage == ADL_GATE_CLOSED && !force && evidence->windows == 0)
+        return adl_fail(err, ADL_EREFUSED, "%s; a lower mean JCT has to be shown over %.1f days", gate->reason,
+                        gate->terms.time_s / 86400);
     if (gate->stage == ADL_GATE_CLOSED && !force) {
         char between[80] = "too few for an interval";
         if (change.interval.hi < HUGE_VAL)

@@ -131,6 +131,11 @@ static struct adl_job_spec changed_spec(const struct adl_change *change, const s
     return spec;
 }
 
+static bool is_same(const struct adl_job_spec *a, const struct adl_job_spec *b)
+{
+    return a->types == b->types && a->gpus == b->gpus && a->limit_us == b->limit_us && a->priority == b->priority;
+}
+
 /* A waiting job with several requests keeps the first one, changed, unless only its rank or limit changes. */
 static int change_job(struct side *side, struct adl_error *err)
 {
@@ -138,6 +143,7 @@ static int change_job(struct side *side, struct adl_error *err)
     const struct adl_state *state = adl_engine_state(side->engine);
     const uint32_t first = find_slot(state, side->config->job, 0);
     const bool replaces = change->set_types || change->gpus;
+    bool same = !change->policy && !change->nodes && !change->drains;
     if (state->jobs[first].phase != ADL_PHASE_PENDING)
         return adl_fail(err, ADL_EINVAL, "the job runs already");
     for (uint32_t slot = first, next; slot != ADL_NONE; slot = next) {
@@ -146,12 +152,13 @@ static int change_job(struct side *side, struct adl_error *err)
             .time_us = state->now_us, .kind = ADL_EVENT_FINISH, .job = slot, .gpu = ADL_NONE, .more = true};
         gone.outcome.end = ADL_END_CANCELLED;
         next = find_slot(state, side->config->job, slot + 1);
+        same = same && is_same(&spec, &state->jobs[slot].spec) && !(slot != first && replaces);
         const int status = slot != first && replaces ? adl_engine_tell(side->engine, &gone, err)
                                                      : adl_engine_change_job(side->engine, slot, &spec, err);
         if (status)
             return status;
     }
-    return 0;
+    return same ? adl_fail(err, ADL_EINVAL, "it asks for that already, so that nothing would change") : 0;
 }
 
 static int submit_job(struct side *side, struct adl_error *err)

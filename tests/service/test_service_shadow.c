@@ -33,6 +33,17 @@ static void wait_windows(void)
     } while (strstr(http.body, "\"windows\":0,"));
 }
 
+/* The service prints it after it began to answer. */
+static void wait_said(const char *words)
+{
+    const int64_t until_us = service_now_us() + INT64_C(30000000);
+    while (!strstr(service_read("err"), words)) {
+        if (service_now_us() > until_us)
+            fail_msg("it did not say '%s': %s", words, service_said());
+        nap_ms(10);
+    }
+}
+
 static void a_policy_shadows_and_its_promotion_is_refused_with_the_numbers(void **state)
 {
     (void)state;
@@ -79,8 +90,25 @@ static void what_is_known_of_a_shadow_survives_a_restart(void **state)
     start_again();
     expect(200, NULL, "GET /v1/shadow");
     expect_text("\"in_force\":\"sjf\",\"state\":\"on trial\",\"candidate\":\"sjf\"");
+    assert_null(strstr(http.body, "\"started_at\":null"));
+    wait_said("policy sjf (promoted in place of fcfs)");
     expect(200, NULL, "POST /v1/reload");
     wait_text("/v1/shadow", "{\"in_force\":\"fcfs\",\"state\":\"none\"}");
+}
+
+static void the_configuration_says_whether_a_candidate_is_promoted_by_itself(void **state)
+{
+    (void)state;
+    start_twin("policy: {name: fcfs}\ngate: auto\n");
+    expect(200, "{\"policy\":\"sjf\"}", "POST /v1/shadow");
+    expect_text("\"gate\":\"auto\",\"started_at\":");
+    assert_null(strstr(http.body, "\"started_at\":null"));
+    expect(200, "{\"policy\":\"sjf\",\"gate\":\"manual\"}", "POST /v1/shadow");
+    expect_text("\"gate\":\"manual\"");
+    assert_int_equal(service_signal(SIGTERM), 0);
+    assert_true(service_write("c.yaml", "engine: sim\nscenario: twin.yaml\ngate: open\n"));
+    assert_false(service_start());
+    assert_non_null(strstr(service_said(), "gate"));
 }
 
 int main(void)
@@ -88,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SERVICE_TEST(a_policy_shadows_and_its_promotion_is_refused_with_the_numbers),
         SERVICE_TEST(a_promoted_policy_decides_and_stop_ends_that),
+        SERVICE_TEST(the_configuration_says_whether_a_candidate_is_promoted_by_itself),
         SERVICE_TEST(what_is_known_of_a_shadow_survives_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

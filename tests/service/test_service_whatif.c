@@ -45,6 +45,7 @@ static void a_job_that_accepts_an_idle_type_would_start_at_once_and_does(void **
     snprintf(body, sizeof body, "{\"job\":%llu,\"types\":\"+a100\"}", (unsigned long long)second);
     expect(200, body, "POST /v1/whatif");
     expect_text("allowing a100: starts ");
+    expect_text("\"basis\":\"time_limit\""); /* no job has ended that one could learn from */
     assert_true(number_at(http.body, "as_it_is", "start_in_s", "p10") > 0);
     assert_float_equal(number_at(http.body, NULL, "job", "never_starts"), 0, 1e-9);
     assert_float_equal(number_at(http.body, NULL, "sooner", NULL), 1, 1e-9);
@@ -65,6 +66,13 @@ static void what_is_not_possible_is_refused_with_the_reason(void **state)
     snprintf(body, sizeof body, "{\"job\":%llu,\"gpus\":9}", (unsigned long long)second);
     expect(200, body, "POST /v1/whatif");
     expect_text("not possible: it can never run");
+    snprintf(body, sizeof body, "{\"job\":%llu,\"types\":\"+v100\"}", (unsigned long long)second);
+    expect(200, body, "POST /v1/whatif");
+    expect_text("not possible: it asks for that already");
+    snprintf(body, sizeof body, "{\"job\":%llu,\"types\":\"+v100\",\"gpus\":1,\"time_limit_s\":60}",
+             (unsigned long long)second);
+    expect(200, body, "POST /v1/whatif");
+    expect_text("not possible: it asks for that already");
     expect(200, "{\"job\":1,\"types\":\"+a100\"}", "POST /v1/whatif");
     expect_text("the job runs already");
     expect(400, "{\"job\":1,\"types\":\"+h999\"}", "POST /v1/whatif");
@@ -95,10 +103,14 @@ static void a_submission_other_policies_and_more_nodes_can_be_asked_about(void *
     assert_float_equal(number_at(http.body, NULL, "sooner", NULL), 1, 1e-9);
 }
 
+#define LATER 1503 /* 503, and when to ask again */
+
 static void *ask_once(void *answer)
 {
     struct service_client client = client_make(service.socket);
     *(int *)answer = client_askf(&client, "{\"policy\":\"sjf\",\"futures\":64}", "POST /v1/whatif");
+    if (*(int *)answer == 503 && strstr(client.bytes, "\r\nRetry-After: "))
+        *(int *)answer = LATER;
     client_clear(&client);
     return NULL;
 }
@@ -115,11 +127,45 @@ static void many_questions_at_once_are_answered_or_sent_away(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, ask_once, &answers[i]), 0);
     for (int i = 0; i < ASKERS; i++) {
         pthread_join(threads[i], NULL);
-        assert_true(answers[i] == 200 || answers[i] == 503);
+        assert_true(answers[i] == 200 || answers[i] == LATER);
         answered += answers[i] == 200;
     }
     assert_true(answered >= 1);
     expect(200, NULL, "GET /v1/jobs");
+}
+
+static void *ask_often(void *answers)
+{
+    for (int i = 0; i < 4; i++)
+        ask_once((int *)answers + i);
+    return NULL;
+}
+
+/* Whichever policy a fork met, it is played to its end. */
+static void questions_are_answered_while_the_policy_changes_under_them(void **state)
+{
+    static const char *const policies[] = {"fcfs", "adlro", "easy", "srtf"};
+    int answers[4], answered = 0;
+    char text[sizeof two_types + 20];
+    pthread_t thread;
+    (void)state;
+    fill();
+    assert_int_equal(pthread_create(&thread, NULL, ask_often, answers), 0);
+    for (int i = 0; i < 8; i++) {
+        snprintf(text, sizeof text, "virtual: true\npolicy: {name: %s}\n%s", policies[i % 4],
+                 strstr(two_types, "cluster:"));
+        assert_true(service_write("c.yaml", text));
+        expect(200, NULL, "POST /v1/reload");
+        nap_ms(20);
+    }
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 4; i++) {
+        assert_true(answers[i] == 200 || answers[i] == LATER);
+        answered += answers[i] == 200;
+    }
+    assert_true(answered >= 1);
+    expect(200, "{\"policy\":\"sjf\"}", "POST /v1/whatif");
+    expect_text("\"policy\":\"srtf\"");
 }
 
 int main(void)
@@ -128,6 +174,7 @@ int main(void)
         SERVICE_TEST(a_job_that_accepts_an_idle_type_would_start_at_once_and_does),
         SERVICE_TEST(what_is_not_possible_is_refused_with_the_reason),
         SERVICE_TEST(a_submission_other_policies_and_more_nodes_can_be_asked_about),
+        SERVICE_TEST(questions_are_answered_while_the_policy_changes_under_them),
         SERVICE_TEST(many_questions_at_once_are_answered_or_sent_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

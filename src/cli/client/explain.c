@@ -72,13 +72,22 @@ static void put_value(struct adl_text *text, const cJSON *value)
 /* The words before each member of an event's payload, in this order; NULL = it is not printed, because the line has it
  * already. */
 static const char *const phrases[][2] = {
-    {"by", " by "},   {"request", ", asking for "},
-    {"gpus", " on "}, {"priority", " to "},
-    {"state", ": "},  {"exit_code", ", exit code "},
-    {"why", ": "},    {"reason", ": "},
-    {"job", NULL},    {"time_s", NULL},
-    {"what", NULL},   {"user", NULL},
-    {"name", NULL},   {"signal", NULL},
+    {"by", " by "},
+    {"request", ", asking for "},
+    {"gpus", " on "},
+    {"priority", " to "},
+    {"state", ": "},
+    {"exit_code", ", exit code "},
+    {"run_us", ", after a run of "},
+    {"why", ": "},
+    {"reason", ": "},
+    {"waited", "; it had waited: "},
+    {"job", NULL},
+    {"time_s", NULL},
+    {"what", NULL},
+    {"user", NULL},
+    {"name", NULL},
+    {"signal", NULL},
     {"label", NULL},
 };
 #define PHRASE_COUNT (sizeof phrases / sizeof *phrases)
@@ -100,6 +109,7 @@ static bool has_phrase(const char *name)
 /* Members that have a phrase, then all others as name and value. */
 static void put_payload(struct adl_text *text, const cJSON *data)
 {
+    char duration[ADL_DURATION_SIZE];
     const cJSON *member;
     bool first = true;
     for (size_t i = 0; i < PHRASE_COUNT; i++) {
@@ -109,6 +119,8 @@ static void put_payload(struct adl_text *text, const cJSON *data)
         adl_text_put(text, phrases[i][1]);
         if (strcmp(phrases[i][0], "state") == 0 && cJSON_IsString(member))
             adl_display_put(text, adl_job_state_word(member->valuestring), 40);
+        else if (strcmp(phrases[i][0], "run_us") == 0 && cJSON_IsNumber(member))
+            adl_text_put(text, adl_duration_print(member->valuedouble * 1e-6, duration));
         else
             put_value(text, member);
     }
@@ -248,6 +260,8 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
         if (adl_member_number(job, "start_p50", 0) > 0) {
             adl_text_put(text, "; its start is ");
             adl_start_say(text, job);
+            if (strcmp(adl_member_text(job, "start_basis"), "futures") == 0)
+                adl_text_put(text, ", counting jobs that may arrive before"); /* which the policy's plan does not */
         }
     } else {
         adl_text_put(text, strcmp(state, "R") == 0 ? "runs on " : strcmp(state, "CA") == 0 ? "was " : "has ");

@@ -16,7 +16,7 @@ struct options {
     const char *model;
     const char *set;
     double days;
-    bool automatic;
+    bool automatic, manual;
     bool json;
 };
 
@@ -28,6 +28,8 @@ static const struct adl_option table[] = {
     {"days", 0, ADL_OPTION_REAL, offsetof(struct options, days), .min = 0, .max = 3650, .value = "N",
      .help = "start: a gain has to be shown over N days before it may be promoted; 0 = 7"},
     ADL_ROW_FLAG(struct options, automatic, "auto", 0, "start: promote it without asking as soon as the gate opens"),
+    ADL_ROW_FLAG(struct options, manual, "manual", 0,
+                 "start: do not, even if the service's configuration has `gate: auto`"),
     ADL_ROW_FLAG(struct options, json, "json", 0, "print JSON, as the service returns it"),
     ADL_CLIENT_ROWS(struct options),
 };
@@ -78,7 +80,8 @@ static int start(struct adl_client *client, const struct options *o, const char 
     }
     if (o->days > 0)
         cJSON_AddNumberToObject(body, "days", o->days);
-    cJSON_AddStringToObject(body, "gate", o->automatic ? "auto" : "manual");
+    if (o->automatic || o->manual)
+        cJSON_AddStringToObject(body, "gate", o->automatic ? "auto" : "manual");
     if (status == 0 && o->set)
         status = add_options(body, o->set, err);
     if (status == 0)
@@ -96,6 +99,8 @@ static int ask(struct adl_client *client, const struct options *o, const struct 
         return adl_fail(err, ADL_EINVAL,
                         starts ? "start: the name of a policy is missing (`adlro policies` lists them)"
                                : "only start takes the name of a policy");
+    if (o->automatic && o->manual)
+        return adl_fail(err, ADL_EINVAL, "--auto and --manual are two gates; give one");
     if (starts)
         return start(client, o, operands->items[1], ret, err);
     if (strcmp(what, "stop") == 0)

@@ -3,6 +3,7 @@
 #include "cli/client/client.h"
 #include "cli/display.h"
 #include "cli/output.h"
+#include "cli/quantity.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -48,6 +49,8 @@ static void put_figures(struct adl_text *text, const cJSON *all)
 static void put_shadow(struct adl_text *text, const struct cJSON *shadow)
 {
     const char *state = adl_member_text(shadow, "state"), *trouble = adl_member_text(shadow, "trouble");
+    const double windows = adl_member_number(shadow, "windows", 0);
+    char moment[ADL_DURATION_SIZE];
     adl_text_put(text, "policy ");
     adl_display_put(text, adl_member_text(shadow, "in_force"), ADL_DISPLAY_ALL);
     adl_text_put(text, " decides");
@@ -61,12 +64,16 @@ static void put_shadow(struct adl_text *text, const struct cJSON *shadow)
     adl_display_put(text, state, ADL_DISPLAY_ALL);
     adl_text_put(text, ": ");
     adl_display_put(text, adl_member_text(shadow, "reason"), ADL_DISPLAY_ALL);
-    adl_text_printf(text, "\n%.0f windows, %.0f jobs, %.1f of %.1f days; the model is off by %+.1f %%\n",
-                    adl_member_number(shadow, "windows", 0), adl_member_number(shadow, "jobs", 0),
-                    adl_member_number(shadow, "days", 0), adl_member_number(shadow, "days_needed", 0),
-                    100 * adl_member_number(shadow, "model_bias", 0));
-    if (adl_member_number(shadow, "windows", 0) > 0)
+    adl_text_printf(text, "\nsince %s: %.0f window%s, %.0f jobs, %.1f of %.1f days",
+                    adl_moment_print(adl_member_number(shadow, "started_at", 0), moment), windows,
+                    windows == 1 ? "" : "s", adl_member_number(shadow, "jobs", 0), adl_member_number(shadow, "days", 0),
+                    adl_member_number(shadow, "days_needed", 0));
+    if (windows > 0) {
+        adl_text_printf(text, "; the model is off by %+.1f %%\n", 100 * adl_member_number(shadow, "model_bias", 0));
         put_figures(text, cJSON_GetObjectItemCaseSensitive(shadow, "figures"));
+    } else {
+        adl_text_char(text, '\n');
+    }
     if (*trouble) {
         adl_text_put(text, "the shadow could not be played: ");
         adl_display_put(text, trouble, ADL_DISPLAY_ALL);

@@ -110,7 +110,7 @@ int adl_advice_take(struct adl_client *client, cJSON *job, bool yes, struct adl_
     int status = ask_service(client, job, &answer, err);
     if (status)
         return status;
-    adl_answer_print(&text, answer, "(new)");
+    adl_answer_print(&text, answer, "");
     fputs(text.data ? text.data : "", stderr);
     adl_text_clear(&text);
     const cJSON *cheapest = find_cheapest(answer);

@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void put_duration(struct adl_text *text, double s)
 {
@@ -44,7 +45,7 @@ static void put_outlook(struct adl_text *text, const cJSON *answer, const char *
 {
     const cJSON *outlook = cJSON_GetObjectItemCaseSensitive(answer, "as_it_is");
     const double never = adl_member_number(outlook, "never_starts", 0);
-    adl_text_put(text, "Job ");
+    adl_text_put(text, *job ? "Job " : "The new job");
     adl_display_put(text, job, 60);
     adl_text_put(text, " as it is: ");
     if (never >= 0.5) {
@@ -78,6 +79,8 @@ void adl_answer_print(struct adl_text *text, const cJSON *answer, const char *jo
     } else if (job && adl_member_flag(answer, "advice") && !adl_member_flag(answer, "runs")) {
         adl_text_put(text, "No single change of its request starts it sooner.\n");
     }
+    if (strcmp(adl_member_text(answer, "basis"), "time_limit") == 0)
+        adl_text_put(text, "Run times are drawn from time limits: too few jobs have ended to learn from.\n");
     adl_text_printf(text, "%.0f futures under ", adl_member_number(answer, "futures", 0));
     adl_display_put(text, adl_member_text(answer, "policy"), 60);
     adl_text_put(text, ", played for ");

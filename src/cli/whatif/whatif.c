@@ -185,7 +185,10 @@ static int ask_run(const struct options *o, const char *path, struct adl_text *r
                                         .jobs = o->jobs,
                                         .job = o->job};
     if (o->submit)
-        return adl_fail(err, ADL_EINVAL, "--submit needs a running service: leave %.100s out", path);
+        return adl_fail(err, ADL_EINVAL,
+                        "--submit asks a running service: leave %.100s out. In a scenario, trace or recording --job "
+                        "names one of its jobs, and --types, --gpus, --time and --priority change it",
+                        path);
     if (!o->job && !o->at)
         return adl_fail(err, ADL_EINVAL, "give the time in the run as --at TIME, or a job as --job JOB");
     int status = o->at ? adl_duration_read(o->at, "--at", &at_s, err) : 0;
@@ -291,7 +294,7 @@ static int show(const struct options *o, const struct adl_text *answer, struct a
     if (o->json)
         adl_display_json(&text, document);
     else
-        adl_answer_print(&text, document, o->submit ? "(new)" : o->job);
+        adl_answer_print(&text, document, o->submit ? "" : o->job);
     const int status = adl_output_write("-", &text, err);
     adl_text_clear(&text);
     cJSON_Delete(document);

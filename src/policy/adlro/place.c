@@ -176,12 +176,13 @@ void adl_place_explain(const struct adl_place *place, uint32_t ranked, const str
     char until[ADL_REASON_FIGURE_SIZE], gain[ADL_REASON_FIGURE_SIZE];
     adl_reason_time((double)(place->opening.start_us - state->now_us) * 1e-6, until);
     if (place->now_type == ADL_NONE || place->now_type == place->type) {
-        snprintf(ret, size, "plan: it waits for %s, planned to start in %s; rank %u of %u", type, until, place->rank,
-                 ranked);
+        snprintf(ret, size, "plan: it waits for %s, planned to start in %s if no other comes first; rank %u of %u",
+                 type, until, place->rank, ranked);
         return;
     }
     adl_reason_time((place->now_cost_us - place->cost_us) * 1e-6, gain);
     snprintf(ret, size,
-             "plan: it waits for %s, planned to start in %s: %s cheaper than to start on %s now; rank %u of %u", type,
-             until, gain, state->cluster->types[place->now_type].name, place->rank, ranked);
+             "plan: it waits for %s, planned to start in %s if no other comes first: %s cheaper than to start on %s "
+             "now; rank %u of %u",
+             type, until, gain, state->cluster->types[place->now_type].name, place->rank, ranked);
 }

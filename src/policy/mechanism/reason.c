@@ -58,9 +58,11 @@ void adl_reason_waiting(const struct adl_state *state, uint32_t slot, char *ret,
     else if (!hosted)
         snprintf(ret, size, "host: GPUs of %s are free, but not the %d cores and %d MiB it needs for each", names,
                  job->spec.cpu_cores, job->spec.memory_mib);
-    else
-        snprintf(ret, size, "turn: GPUs of %s are free%s; %u jobs are before it", names,
-                 gpus > 1 ? ", maybe not in one node" : "", before(state, slot));
+    else {
+        const uint32_t ahead = before(state, slot);
+        snprintf(ret, size, "turn: GPUs of %s are free%s; %u job%s before it", names,
+                 gpus > 1 ? ", maybe not in one node" : "", ahead, ahead == 1 ? " is" : "s are");
+    }
 }
 
 /* ---- reasons of commands ---- */

@@ -68,7 +68,16 @@ static bool read_options(struct adl_http_request *http, const cJSON *body, char 
     return true;
 }
 
-static bool read_candidate(struct adl_http_request *http, const cJSON *body, struct adl_shadow_candidate *ret)
+static bool is_automatic(struct adl_service_state *shared, const char *gate)
+{
+    adl_service_state_lock(shared);
+    const bool automatic = gate[0] ? strcmp(gate, "auto") == 0 : shared->gate_auto;
+    adl_service_state_unlock(shared);
+    return automatic;
+}
+
+static bool read_candidate(struct adl_service_state *shared, struct adl_http_request *http, const cJSON *body,
+                           struct adl_shadow_candidate *ret)
 {
     const cJSON *days = cJSON_GetObjectItemCaseSensitive(body, "days");
     char gate[16];
@@ -83,7 +92,7 @@ static bool read_candidate(struct adl_http_request *http, const cJSON *body, str
         return refuse(http, "gate: must be manual or auto");
     if (days && (!cJSON_IsNumber(days) || !(days->valuedouble > 0 && days->valuedouble <= 3650)))
         return refuse(http, "days: must be a number above 0, and at most 3650");
-    ret->automatic = strcmp(gate, "auto") == 0;
+    ret->automatic = is_automatic(shared, gate);
     ret->days = days ? days->valuedouble : 0;
     return true;
 }
@@ -91,11 +100,12 @@ static bool read_candidate(struct adl_http_request *http, const cJSON *body, str
 void adl_route_shadow_start(void *context, struct adl_http_request *http)
 {
     static const char *const names[] = {"policy", "options", "model", "days", "gate", NULL};
+    const struct adl_routes_context *routes = context;
     struct adl_shadow_candidate candidate = {.policy = ""};
     cJSON *body = NULL;
     if (!adl_route_query_known(http, NULL) || !adl_route_body(http, names, false, &body))
         return;
-    const bool read = read_candidate(http, body, &candidate);
+    const bool read = read_candidate(routes->shared, http, body, &candidate);
     cJSON_Delete(body);
     struct adl_request *request =
         read ? adl_route_request(context, http, ADL_REQUEST_SHADOW_START, answer_changed) : NULL;
