@@ -108,7 +108,9 @@ static bool assume(double *figure, double value)
 
 void adl_gpu_type_complete(struct adl_gpu_type *gpu)
 {
-    bool assumed = assume(&gpu->bandwidth_gbs, 240) | assume(&gpu->fp32_tflops, 4) | assume(&gpu->max_w, 150);
+    bool assumed = assume(&gpu->bandwidth_gbs, 240);
+    assumed |= assume(&gpu->fp32_tflops, 4);
+    assumed |= assume(&gpu->max_w, 150);
     assumed |= assume(&gpu->context_w, 40.0 / 150 * gpu->max_w);
     assumed |= assume(&gpu->idle_w, gpu->context_w / 2);
     assumed |= assume(&gpu->fp64_tflops, gpu->fp32_tflops / 64);
