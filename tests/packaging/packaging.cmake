@@ -16,5 +16,8 @@ add_test(NAME setup COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_setup ${PROJECT_SOUR
 set_tests_properties(setup PROPERTIES TIMEOUT 60)
 add_test(NAME man COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_man $<TARGET_FILE:adlro> ${PROJECT_SOURCE_DIR})
 set_tests_properties(man PROPERTIES TIMEOUT 120)
+add_test(NAME paths COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_paths $<TARGET_FILE:adlro> ${PROJECT_SOURCE_DIR})
+set_tests_properties(paths PROPERTIES TIMEOUT 300)
+add_test(NAME monitoring COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_monitoring ${PROJECT_SOURCE_DIR})
 add_test(NAME units COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_units ${PROJECT_BINARY_DIR})
 set_tests_properties(units PROPERTIES SKIP_RETURN_CODE 77)
