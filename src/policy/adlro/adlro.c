@@ -245,6 +245,7 @@ static void rank_queue(struct adlro *self, const struct adl_state *state, const 
 {
     const struct adl_queue *queue = &state->queue;
     adl_ranking_begin(&self->ranking, state);
+    adl_stops_begin(&self->stops);
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
             if (!self->places[s].due && !is_served(self, plan, s)) {
@@ -395,7 +396,6 @@ static void begin(struct adlro *self, const struct adl_state *state)
     memset(self->waits, 0, sizeof self->waits);
     memset(self->last_us, 0, sizeof self->last_us);
     adl_free_profile_begin(self->profile, state, joined || self->looks == 0);
-    adl_stops_begin(&self->stops);
 }
 
 /* Jobs that have stopped to move start first, on the GPUs that were held for them. */
@@ -475,20 +475,13 @@ static int plan_ranked(struct adlro *self, const struct adl_state *state, uint32
     return 0;
 }
 
-/* Plans of all jobs are the rarer the more GPUs there are. */
-static uint32_t plans_apart(const struct adl_cluster *cluster)
-{
-    const uint32_t parts = cluster->gpu_count / (2 * GPUS_LOOKED_AT);
-    return parts < 1 ? 1 : parts > 8 ? 8 : parts;
-}
-
 /* Most decisions of a long queue take the jobs in the order, and those as due, that an earlier one found. */
 static int plan_queue(struct adlro *self, const struct adl_state *state, bool had_free, struct adl_plan *plan)
 {
     self->ranked = state->queue.count - plan->command_count;
     self->plans += had_free; /* else it is only looked for jobs to stop, at every submission */
-    const bool whole =
-        had_free && (uint64_t)self->plans * self->planned_max >= (uint64_t)self->ranked * plans_apart(state->cluster);
+    const bool whole = had_free && (uint64_t)self->plans * self->planned_max >=
+                                       (uint64_t)self->ranked * adl_type_prices_apart(state->cluster);
     self->ranks = whole || self->ranking.sequence != state->queue.next_sequence;
     if (self->ranks)
         list_due(self, state);
@@ -523,7 +516,9 @@ static int plan_preemptors(struct adlro *self, const struct adl_state *state, st
     int count = 0;
     for (uint32_t i = 0; i < self->stops.least_count; i++) {
         const uint32_t slot = self->stops.least[i];
-        if (!is_served(self, plan, slot) && !is_planned(self, slot) && plan_job(self, state, slot, plan))
+        if (state->jobs[slot].phase != ADL_PHASE_PENDING || is_served(self, plan, slot))
+            continue;
+        if (!is_planned(self, slot) && plan_job(self, state, slot, plan))
             return ADL_EREFUSED;
         if (is_planned(self, slot))
             ret[count++] = slot;
@@ -550,7 +545,9 @@ static int stop_jobs(struct adlro *self, const struct adl_state *state, struct a
     if (chained < 0)
         return chained;
     uint32_t waiting[ADL_STOPS_WAITING];
-    int stopped = self->may_stop && self->ranks && chained == 0 ? plan_preemptors(self, state, plan, waiting) : 0;
+    int stopped = self->may_stop && (self->ranks || self->looks == 0) && chained == 0
+                      ? plan_preemptors(self, state, plan, waiting)
+                      : 0;
     if (stopped > 0)
         stopped = adl_stops_decide(&self->stops, &self->moves, &view, waiting, (uint32_t)stopped, self->places, plan);
     if (stopped != 0)

@@ -10,9 +10,11 @@ struct adl_type_prices {
 };
 
 /* After a plan of a queue that is not empty: an empty queue tells nothing of what is scarce. planned: jobs that wait,
- * by the type that they are planned on. plans: those since the last
- * update, this one included. */
+ * by the type that they are planned on. plans: those since the last update, this one included. */
 void adl_type_prices_update(struct adl_type_prices *prices, const struct adl_cluster *cluster, const double *planned,
                             uint32_t plans);
+
+/* Plans of all jobs, which set prices, are that many times rarer: the more so the more GPUs there are. */
+uint32_t adl_type_prices_apart(const struct adl_cluster *cluster);
 
 #endif

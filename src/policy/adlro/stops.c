@@ -58,6 +58,8 @@ void adl_stops_copy(struct adl_stops *to, const struct adl_stops *from)
 {
     memcpy(to->needs, from->needs, from->gpus * sizeof *to->needs);
     memcpy(to->tried, from->tried, sizeof to->tried);
+    memcpy(to->least, from->least, sizeof to->least);
+    to->least_count = from->least_count;
 }
 
 void adl_stops_clear(struct adl_stops *stops)

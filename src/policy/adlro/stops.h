@@ -18,7 +18,7 @@
 struct adl_stops {
     uint64_t *seen; /* [bank] the last search that looked at it */
     uint64_t search;
-    uint32_t least[ADL_STOPS_WAITING]; /* waiting jobs that need least GPU time, of this decision, least first */
+    uint32_t least[ADL_STOPS_WAITING]; /* waiting jobs that need least GPU time when last offered, least first */
     uint32_t least_count;
     uint32_t gpus;
     struct adl_stop_try {
@@ -37,7 +37,7 @@ int adl_stops_create(struct adl_stops *ret, const struct adl_cluster *cluster); 
 void adl_stops_copy(struct adl_stops *to, const struct adl_stops *from);        /* of the same cluster */
 void adl_stops_clear(struct adl_stops *stops);                                  /* frees; accepts a zeroed one */
 
-/* A decision begins; each waiting job is offered. places [slot]. */
+/* Each waiting job is offered after that. places [slot]. */
 void adl_stops_begin(struct adl_stops *stops);
 void adl_stops_offer(struct adl_stops *stops, const struct adl_state *state, const struct adl_place *places,
                      uint32_t slot);
