@@ -27,7 +27,7 @@
 #define DATA     ADL_SOURCE_DIR "/../shared/data/"
 #define CLUSTERS ADL_SOURCE_DIR "/scenarios/clusters/"
 #define HOUR_US  (INT64_C(3600) * 1000000)
-#define EXACT_S  1.0 /* forecasts are told to the second: an error below is none, whatever the classic estimate's is */
+#define EXACT_S  1.0 /* forecasts are told to the second: two errors below that cannot be compared */
 
 enum { FUTURES_MAX = 16, AT_SUBMISSION = 0, EACH_HOUR = 1, KINDS = 2, SAMPLED = 16 };
 
@@ -241,7 +241,7 @@ static const struct workload workloads[] = {
     {.name = "campus512",
      .scenario = "campus512",
      .load = 1.1,
-     .samples = {{30000, 8, 6, 8}, {60000, 8, 12, 8}, {12000, 8, 12, 4}}},
+     .samples = {{30000, 8, 6, 8}, {60000, 8, 6, 8}, {30000, 16, 6, 4}}},
     {.name = "mixed64",
      .scenario = "mixed64",
      .load = 1.2,
@@ -249,10 +249,10 @@ static const struct workload workloads[] = {
     {.name = "philly",
      .trace = DATA "philly/philly_2017_sep_oct.csv",
      .cluster = CLUSTERS "philly.yaml",
-     .samples = {{52849, 100, 24, 4}, {52849, 50, 12, 4}, {12000, 60, 24, 4}}},
+     .samples = {{52849, 100, 24, 4}, {52849, 50, 12, 4}, {52849, 100, 12, 4}}},
     {.name = "sacct",
      .cluster = CLUSTERS "nodes64.yaml",
-     .samples = {{6000, 8, 6, 8}, {12000, 4, 6, 8}, {6000, 16, 12, 8}}},
+     .samples = {{6000, 8, 6, 8}, {12000, 4, 6, 8}, {12000, 4, 6, 4}}},
 };
 
 static int compare_doubles(const void *a, const void *b)
@@ -276,11 +276,13 @@ static void report_kind(const struct course *course, const char *name, const cha
     const double p50 = 100 * tally->within[adl_start_level_index(0.5)] / count;
     const double p90 = 100 * tally->within[adl_start_level_index(0.9)] / count;
     const double ours = median(tally->ours_s, tally->count), classic = median(tally->classic_s, tally->count);
+    const bool covered = p50 >= 47 && p50 <= 53 && p90 >= 87 && p90 <= 93;
     printf("%-10s %-6s %-10s %6" PRIu64 "  %5.1f %5.1f   %5.1f %5.1f  %9.0f %9.0f %6.1fx  %5.2f  %s\n", name, policy,
            kind == AT_SUBMISSION ? "submission" : "each hour", tally->count, p50, p90, 100 * tally->raw50 / count,
            100 * tally->raw90 / count, ours, classic, classic / (ours > 0 ? ours : 1e-9),
            tally->loss / (tally->raw_loss > 0 ? tally->raw_loss : 1),
-           verdict(p50 >= 47 && p50 <= 53 && p90 >= 87 && p90 <= 93 && (ours * 3 <= classic || ours < EXACT_S)));
+           covered && ours < EXACT_S && classic < EXACT_S ? "covered, errors not compared"
+                                                          : verdict(covered && ours * 3 <= classic));
     fflush(stdout);
 }
 
