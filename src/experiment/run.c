@@ -18,6 +18,7 @@ struct adl_policy_config adl_run_policy_config(const struct adl_scenario *scenar
     struct adl_policy_config config = scenario->policy;
     config.preemption_us = (int64_t)((scenario->preemption.checkpoint_s + scenario->preemption.restart_s) * 1e6);
     config.lambda = scenario->lambda;
+    config.network = scenario->network;
     return config;
 }
 

@@ -30,6 +30,7 @@ const char *adl_rule_name(uint8_t rule)
         [ADL_RULE_GUARD] = "guard",
         [ADL_RULE_AGENT] = "agent",
         [ADL_RULE_RUNS] = "runs",
+        [ADL_RULE_BID] = "bid",
         [ADL_RULE_FOR_SHORTER] = "for_shorter",
         [ADL_RULE_FOR_LESS_WORK] = "for_less_work",
         [ADL_RULE_FOR_LESS_HAD] = "for_less_had",

@@ -42,6 +42,7 @@ enum adl_rule {
     ADL_RULE_GUARD,      /* the policy's plan was refused: first in the queue that fits, before other */
     ADL_RULE_AGENT,      /* chosen by the agent in the environment, or by a plugin */
     ADL_RULE_RUNS,       /* it ran already when the service learned of it */
+    ADL_RULE_BID,        /* its agent bid least for it: cost; of the next best bid, 0 = none */
 
     /* why a job is stopped */
     ADL_RULE_FOR_SHORTER,   /* time it has left; time that other has left */

@@ -141,6 +141,19 @@ struct adl_preemption {
 double adl_preemption_restart_s(const struct adl_preemption *preemption, uint32_t gpus);
 double adl_preemption_rework_s(const struct adl_preemption *preemption, uint32_t gpus);
 
+/* The network between the agents of policy market; a perfect one by default. */
+struct adl_network_model {
+    double latency_ms;        /* of a message */
+    double jitter;            /* share of it by which the latency of a message varies: one may overtake another */
+    double loss;              /* share of messages that are lost */
+    double duplicate;         /* share that comes twice */
+    double crash_mtbf_h;      /* mean time between crashes of an agent; 0 = none crashes. Jobs that run go on */
+    double crash_s;           /* mean time until it comes back */
+    double partition_start_s; /* from then on some agents reach only each other ... */
+    double partition_s;       /* ... for this long; 0 = never */
+    double partition_share;   /* share of the agents */
+};
+
 /* How the GPUs of a job are chosen among those that fit. */
 enum adl_placement {
     ADL_PLACEMENT_BEST_FIT,     /* the fullest bank that suffices; a job that may span nodes takes the emptiest banks */
@@ -152,10 +165,11 @@ struct adl_policy_ops;
 
 /* What a policy gets beside the state. Its options are in a struct of its own: policy/option.h. */
 struct adl_policy_config {
-    const char *settings;  /* lines of OPTION=VALUE, the last of equal ones wins; NULL = none. Not owned */
-    int64_t preemption_us; /* what a preemption and the restart after it cost; follows from adl_preemption */
-    double lambda;         /* weight of idle GPU time in the reward */
-    const void *model;     /* dqn: a trained network's bytes; NULL = the shipped one */
+    const char *settings;             /* lines of OPTION=VALUE, the last of equal ones wins; NULL = none. Not owned */
+    int64_t preemption_us;            /* what a preemption and the restart after it cost; follows from adl_preemption */
+    double lambda;                    /* weight of idle GPU time in the reward */
+    struct adl_network_model network; /* market: between its agents */
+    const void *model;                /* dqn: a trained network's bytes; NULL = the shipped one */
     size_t model_size;
     /* adl_policy_create() fills in what follows, from the settings and the tables of options. */
     const struct adl_policy_ops *ops;
@@ -193,6 +207,7 @@ struct adl_scenario {
     struct adl_drift_model drift;
     struct adl_telemetry_model telemetry;
     struct adl_preemption preemption;
+    struct adl_network_model network;
     struct adl_policy_config policy;
     char *settings; /* owned text of policy.settings; NULL = none */
     struct adl_variant *variants;

@@ -85,6 +85,7 @@ struct adl_policy_ops {
     ROW(dqn)                                                                                                           \
     ROW(dqn_fast)                                                                                                      \
     ROW(gogh)                                                                                                          \
+    ROW(market)                                                                                                        \
     ROW(adlro)
 
 #define ADL_POLICY_DECLARE(name) extern const struct adl_policy_ops adl_policy_##name;

@@ -165,6 +165,7 @@ static void copy_plain(const struct adl_scenario_form *form, struct adl_scenario
     scenario->kill_at_limit = form->kill_at_limit;
     scenario->one_by_one = form->events;
     scenario->faults = form->faults;
+    scenario->network = form->network;
     scenario->drift = form->drift.model;
     scenario->telemetry = form->telemetry;
     scenario->preemption = form->preemption.model;

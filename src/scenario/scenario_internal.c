@@ -247,6 +247,24 @@ static const struct adl_yaml_field preemption_fields[] = {
 };
 static const struct adl_yaml_table preemption_table = {TABLE(preemption_fields, struct adl_form_preemption)};
 
+#define NETWORK(member) ADL_YAML_AT(struct adl_network_model, member)
+static const struct adl_yaml_field network_fields[] = {
+    {"latency_ms", ADL_YAML_REAL, NETWORK(latency_ms), .min = 0, .max = 1e6, .help = "of a message"},
+    {"jitter", ADL_YAML_REAL, NETWORK(jitter), .min = 0, .max = 1,
+     .help = "share of the latency by which that of a message varies, so that one may overtake another"},
+    {"loss", ADL_YAML_REAL, NETWORK(loss), .min = 0, .max = 0.5, .help = "share of messages that are lost"},
+    {"duplicate", ADL_YAML_REAL, NETWORK(duplicate), .min = 0, .max = 0.5, .help = "share of messages that come twice"},
+    {"crash_mtbf_h", ADL_YAML_REAL, NETWORK(crash_mtbf_h), .min = 0.01, .max = 1e9, .or_zero = true,
+     .help = "mean time between crashes of one agent, which forgets its queue; jobs that run go on; 0 = none crashes"},
+    {"crash_s", ADL_YAML_REAL, NETWORK(crash_s), .min = 0.001, .max = 1e6, .help = "mean time until it is back"},
+    {"partition_start_s", ADL_YAML_REAL, NETWORK(partition_start_s), .min = 0, .max = LONG_S,
+     .help = "from then on some agents reach only each other, not the auctioneer"},
+    {"partition_s", ADL_YAML_REAL, NETWORK(partition_s), .min = 0, .max = LONG_S,
+     .help = "how long that lasts; 0 = it never happens"},
+    {"partition_share", ADL_YAML_REAL, NETWORK(partition_share), .min = 0, .max = 1, .help = "share of the agents"},
+};
+static const struct adl_yaml_table network_table = {TABLE(network_fields, struct adl_network_model)};
+
 #define REFERENCES(member) ADL_YAML_AT(struct adl_score_figures, member)
 #define REFERENCE          .min = 1e-9, .max = 1e12
 static const struct adl_yaml_field references_fields[] = {
@@ -286,6 +304,8 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "readings of each GPU"},
     {"preemption", ADL_YAML_GROUP, FORM(preemption), .table = &preemption_table, .otherwise = "optional",
      .help = "what stopping and resuming a job costs"},
+    {"network", ADL_YAML_GROUP, FORM(network), .table = &network_table, .otherwise = "a perfect one",
+     .help = "between the agents of policy `market` ([market.md](market.md))"},
     {"references", ADL_YAML_GROUP, FORM(references), .table = &references_table,
      .otherwise = "the first policy's figures",
      .help = "what HyperScore compares with ([metrics.md](metrics.md)); `--jobs` and traces ignore them"},
@@ -310,6 +330,7 @@ static const struct adl_scenario_form form_defaults = {
     .faults = {.gpu_repair_h = 1, .node_repair_h = 1},
     .drift = {.model = {.wear_floor = 0.5, .throttle_factor = 1, .throttle_period_s = 3600}},
     .telemetry = {.noise = 0.02, .dropout = 0.01},
+    .network = {.crash_s = 60, .partition_share = 0.5},
 };
 
 const struct adl_yaml_table adl_scenario_table = {TABLE(form_fields, struct adl_scenario_form),

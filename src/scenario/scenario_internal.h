@@ -119,6 +119,7 @@ struct adl_scenario_form {
     struct adl_form_cluster cluster;
     struct adl_form_workload workload;
     struct adl_faults faults;
+    struct adl_network_model network;
     struct adl_form_drift drift;
     struct adl_telemetry_model telemetry;
     struct adl_form_preemption preemption;

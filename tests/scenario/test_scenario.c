@@ -147,6 +147,10 @@ static void every_key_of_a_scenario_is_read(void **state)
     assert_true(s.telemetry.progress && s.telemetry.interval_s == 5 && s.telemetry.noise == 0.03 &&
                 s.telemetry.dropout == 0.02);
     assert_true(s.preemption.checkpoint_s == 1 && s.preemption.restart_s == 2 && s.preemption.interval_s == 300);
+    assert_true(s.network.latency_ms == 50 && s.network.jitter == 0.5 && s.network.loss == 0.05);
+    assert_true(s.network.duplicate == 0.02 && s.network.crash_mtbf_h == 9 && s.network.crash_s == 120);
+    assert_true(s.network.partition_start_s == 60 && s.network.partition_s == 600);
+    assert_true(s.network.partition_share == 0.25);
     assert_string_equal(s.policy.settings, "affinity=training:big\nbackfill_depth=4\nshare=true\n"
                                            "backfill_rule=ends_before\nplacement=consolidated\nfirst_fit=true\n"
                                            "by_gpu_time=true\nlas_limits_gpu_s=3600,7200.5\nlas_promote=8\n"
@@ -196,6 +200,8 @@ static void what_a_scenario_leaves_out_has_the_documented_default(void **state)
     assert_true(!s.telemetry.progress && s.telemetry.interval_s == 0 && s.telemetry.noise == 0.02 &&
                 s.telemetry.dropout == 0.01);
     assert_true(s.preemption.checkpoint_s == 0 && s.preemption.restart_s == 0 && s.preemption.interval_s == 0);
+    assert_true(s.network.latency_ms == 0 && s.network.loss == 0 && s.network.crash_mtbf_h == 0);
+    assert_true(s.network.partition_s == 0 && s.network.partition_share == 0.5 && s.network.crash_s == 60);
     assert_null(s.policy.settings);
     assert_true(s.preemption.rework_by_gpus_s[2] == 0 && s.preemption.restart_by_gpus_s[0] == 0 && !s.one_by_one);
     assert_true(s.references.jct_s == 0);
@@ -236,9 +242,8 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {5, "kill_at_limt: true",
          "dir/t.yaml:5: unknown key 'kill_at_limt'; did you mean 'kill_at_limit'? (keys: name, description, "
          "catalogue, "
-         "lambda, kill_at_limit, events, gpu_types, cluster, workload, faults, drift, telemetry, preemption, "
-         "references, policy, "
-         "variants)"},
+         "lambda, kill_at_limit, events, gpu_types, cluster, workload, faults, drift, telemetry, preemption, network, "
+         "references, policy, variants)"},
         {7, "  network_gbs: fast", "dir/t.yaml:7: cluster.network_gbs must be a finite decimal number, got 'fast'"},
         {9, "    - name: a123456789012345678901234567890123456789012345",
          "dir/t.yaml:9: cluster.nodes[0].name is too long to be numbered up to 1"},

@@ -195,6 +195,9 @@ static const struct phrase {
                         adl_reason_time},
     [ADL_RULE_AGENT] = {"chosen by the agent or plugin that decides", NULL, NULL, say_number},
     [ADL_RULE_RUNS] = {"it ran already", NULL, NULL, adl_reason_time},
+    [ADL_RULE_BID] = {"the agent of these GPUs had the best bid: {v} of waiting, running and price, the next best {a}",
+                      "the agent of these GPUs had the only bid: {v} of waiting, running and price", NULL,
+                      adl_reason_time},
     [ADL_RULE_FOR_SHORTER] = {"makes room for {o}, which has {a} left (this one {v})", NULL, NULL, adl_reason_time},
     [ADL_RULE_FOR_LESS_WORK] = {"makes room for {o}, which has {a} left (this one {v})", NULL, NULL, say_work},
     [ADL_RULE_FOR_LESS_HAD] = {"makes room for {o}, which was served {a} so far (this one {v})", NULL, NULL, say_work},
@@ -256,8 +259,8 @@ static void fill_in(const struct adl_reason *reason, const struct phrase *phrase
 void adl_reason_words(const struct adl_reason *reason, const char *other_name, char *ret, size_t size)
 {
     const struct phrase *phrase = &phrases[reason->rule < ADL_RULE_COUNT ? reason->rule : ADL_RULE_NONE];
-    const bool by_type =
-        reason->rule == ADL_RULE_MATCHING || reason->rule == ADL_RULE_PLANNED || reason->rule == ADL_RULE_DELAYS;
+    const bool by_type = reason->rule == ADL_RULE_MATCHING || reason->rule == ADL_RULE_PLANNED ||
+                         reason->rule == ADL_RULE_DELAYS || reason->rule == ADL_RULE_BID;
     const bool alone = by_type ? reason->against == 0 : reason->other_id == 0 && !other_name;
     const char *words = alone && phrase->alone             ? phrase->alone
                         : reason->passed && phrase->passed ? phrase->passed

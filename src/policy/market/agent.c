@@ -1,0 +1,362 @@
+#include "policy/market/agent.h"
+
+#include <string.h>
+
+#define POOL_MAX     256 /* GPUs of a type that an agent counts */
+#define RESERVED_MAX 8   /* jobs of its queue that it reserves GPUs for */
+#define SCAN_MAX     64  /* jobs of its queue that an agent looks at, from the first on */
+
+static uint32_t bank_free(const struct adl_agent_bank *bank)
+{
+    return (uint32_t)__builtin_popcountll(bank->free_mask & ~bank->held);
+}
+
+/* A part of a gang is for one bank. */
+static bool is_for(const struct adl_agent_view *view, uint32_t bank, const struct adl_announced *job)
+{
+    return view->banks[bank].type == job->type && (job->bank == ADL_NONE || job->bank == view->self->bank_first + bank);
+}
+
+static uint32_t at_most(uint32_t gpus, int32_t have, int32_t each)
+{
+    return each > 0 && (int64_t)each * gpus > have ? (uint32_t)((have > 0 ? have : 0) / each) : gpus;
+}
+
+/* GPUs of a bank that the job could have now. */
+static uint32_t usable_now(const struct adl_agent_view *view, uint32_t bank, const struct adl_announced *job)
+{
+    const struct adl_agent_node *node = &view->nodes[view->banks[bank].node];
+    const uint32_t gpus = at_most(bank_free(&view->banks[bank]), node->free_cores - node->held_cores, job->cpu_cores);
+    return at_most(gpus, node->free_memory_mib - node->held_memory_mib, job->memory_mib);
+}
+
+/* The same if nothing ran there. */
+static uint32_t usable_empty(const struct adl_agent_view *view, uint32_t bank, const struct adl_announced *job)
+{
+    const struct adl_agent_node *node = &view->nodes[view->banks[bank].node];
+    const uint32_t gpus = at_most(view->banks[bank].up_gpus, node->cores, job->cpu_cores);
+    return at_most(gpus, node->memory_mib, job->memory_mib);
+}
+
+/* Most GPUs of the type that one of its banks could give to the job when empty. */
+static uint32_t widest(const struct adl_agent_view *view, const struct adl_announced *job)
+{
+    uint32_t most = 0;
+    for (uint32_t b = 0; b < view->self->bank_count; b++) {
+        const uint32_t usable = is_for(view, b, job) ? usable_empty(view, b, job) : 0;
+        most = usable > most ? usable : most;
+    }
+    return most;
+}
+
+/* The fullest bank where the job fits now, or ADL_NONE. */
+static uint32_t best_fit(const struct adl_agent_view *view, const struct adl_announced *job)
+{
+    uint32_t best = ADL_NONE;
+    for (uint32_t b = 0; b < view->self->bank_count; b++)
+        if (is_for(view, b, job) && usable_now(view, b, job) >= job->gpus &&
+            (best == ADL_NONE || bank_free(&view->banks[b]) < bank_free(&view->banks[best])))
+            best = b;
+    return best;
+}
+
+/* ---- when GPUs become free ---- */
+
+struct ends {
+    int64_t at_us[POOL_MAX]; /* ascending */
+    uint32_t count;
+};
+
+static void add_end(struct ends *ends, int64_t end_us)
+{
+    uint32_t at = ends->count;
+    if (at == POOL_MAX)
+        return;
+    for (; at > 0 && ends->at_us[at - 1] > end_us; at--)
+        ends->at_us[at] = ends->at_us[at - 1];
+    ends->at_us[at] = end_us;
+    ends->count++;
+}
+
+/* GPUs that are down do not count, nor those that are held for a gang. */
+static void add_bank(const struct adl_agent_view *view, uint32_t b, int64_t now_us, struct ends *ret)
+{
+    const struct adl_agent_bank *bank = &view->banks[b];
+    for (uint32_t i = bank_free(bank); i > 0; i--)
+        add_end(ret, now_us);
+    for (uint32_t g = 0; g < bank->gpus; g++) {
+        const struct adl_agent_gpu *gpu = &view->gpus[bank->gpu_first + g];
+        if (gpu->job != ADL_NONE && gpu->end_us < INT64_MAX)
+            add_end(ret, gpu->end_us > now_us ? gpu->end_us : now_us + 1);
+    }
+}
+
+static void list_ends(const struct adl_agent_view *view, const struct adl_announced *job, int64_t now_us,
+                      struct ends *ret)
+{
+    ret->count = 0;
+    for (uint32_t b = 0; b < view->self->bank_count; b++)
+        if (is_for(view, b, job))
+            add_bank(view, b, now_us, ret);
+}
+
+/* A job takes the GPUs that are free first; when it starts. */
+static int64_t take_ends(struct ends *ends, uint32_t gpus, int64_t run_us)
+{
+    const int64_t start_us = ends->at_us[gpus - 1], end_us = start_us + run_us;
+    uint32_t to = 0, from = gpus;
+    while (from < ends->count && ends->at_us[from] < end_us)
+        ends->at_us[to++] = ends->at_us[from++];
+    for (; to < from; to++)
+        ends->at_us[to] = end_us;
+    return start_us;
+}
+
+/* ---- the bid ---- */
+
+/* Plans the jobs that come before the announced one; returns how many come after it, as far as it looks. What it does
+ * not look at counts as work that all GPUs share. */
+static uint32_t plan_queue(const struct adl_agent_view *view, const struct adl_announced *job, struct ends *ends)
+{
+    uint32_t behind = 0, seen = 0;
+    double left_us = view->self->queued_us;
+    for (uint32_t e = view->self->queue.first; e != ADL_NONE && seen < SCAN_MAX; e = view->order[e].next, seen++) {
+        const struct adl_announced *other = &view->entries[e].job;
+        left_us -= (double)other->run_us * other->gpus;
+        if (other->type != job->type)
+            continue;
+        if (other->key_us > job->key_us)
+            behind++;
+        else if (other->gpus <= ends->count)
+            take_ends(ends, other->gpus, other->run_us);
+    }
+    if (seen == SCAN_MAX && behind == 0 && left_us > 0) {
+        const int64_t more_us = (int64_t)(left_us / ends->count);
+        for (uint32_t i = 0; i < ends->count; i++)
+            ends->at_us[i] += more_us;
+    }
+    return behind;
+}
+
+/* Some share of the bank stays free beside the job: a larger job could have used it. */
+static double fragments(const struct adl_agent_view *view, const struct adl_announced *job)
+{
+    const uint32_t bank = best_fit(view, job);
+    if (bank == ADL_NONE)
+        return 0;
+    return (double)(bank_free(&view->banks[bank]) - job->gpus) / view->banks[bank].gpus;
+}
+
+static double cost_of(const struct adl_agent_view *view, const struct adl_announced *job, const struct ends *ends,
+                      uint32_t behind, int64_t start_us, int64_t now_us)
+{
+    const struct adl_bid_weights *weights = view->weights;
+    const double run_us = (double)job->run_us;
+    double shares = weights->price * (double)job->price * job->gpus;
+    shares += weights->energy * (double)(view->power[job->type] - 1);
+    if (start_us + job->run_us > job->due_us)
+        shares += weights->sla;
+    if (start_us == now_us && !job->part)
+        shares += weights->fragment * fragments(view, job);
+    const double delay_us = behind * run_us * job->gpus / ends->count;
+    return (double)(start_us - now_us) + run_us * (1 + shares) + weights->delay * delay_us;
+}
+
+static struct adl_bid bid_for(const struct adl_agent_view *view, const struct adl_announced *job, int64_t now_us)
+{
+    struct ends ends;
+    list_ends(view, job, now_us, &ends);
+    if (job->gpus == 0 || ends.count < job->gpus)
+        return (struct adl_bid){.possible = false};
+    const uint32_t behind = plan_queue(view, job, &ends);
+    int64_t start_us = ends.at_us[job->gpus - 1];
+    if (start_us == now_us && best_fit(view, job) == ADL_NONE)
+        start_us = ends.at_us[ends.count - 1]; /* cores or memory are missing, or the GPUs are not in one node */
+    return (struct adl_bid){.possible = true,
+                            .start_us = start_us,
+                            .gpus = job->gpus,
+                            .cost_us = cost_of(view, job, &ends, behind, start_us, now_us)};
+}
+
+struct adl_bid adl_agent_bid(const struct adl_agent_view *view, const struct adl_announced *job, int64_t now_us)
+{
+    const uint32_t most = widest(view, job);
+    if (!job->part && most < job->gpus)
+        return (struct adl_bid){.possible = false};
+    if (!job->part)
+        return bid_for(view, job, now_us);
+    struct adl_announced own = *job;
+    uint16_t now_gpus = 0;
+    own.gpus = (uint16_t)(job->gpus < most ? job->gpus : most);
+    for (uint32_t b = 0; b < view->self->bank_count && view->self->queue.count == 0; b++) {
+        const uint32_t usable = is_for(view, b, job) ? usable_now(view, b, job) : 0;
+        now_gpus = usable > now_gpus ? (uint16_t)usable : now_gpus;
+    }
+    struct adl_bid bid = bid_for(view, &own, now_us);
+    bid.now_gpus = now_gpus < job->gpus ? now_gpus : job->gpus;
+    return bid;
+}
+
+double adl_agent_load(const struct adl_agent_view *view, uint32_t type)
+{
+    uint32_t gpus = 0, busy = 0;
+    for (uint32_t b = 0; b < view->self->bank_count; b++)
+        if (view->banks[b].type == type) {
+            gpus += view->banks[b].up_gpus;
+            busy += view->banks[b].gpus - bank_free(&view->banks[b]);
+        }
+    return gpus > 0 ? (double)(busy + view->self->queue.count) / gpus : 1e9;
+}
+
+/* ---- the queue ---- */
+
+/* GPUs of a bank that a job which does not start now will need. */
+struct reserved {
+    uint32_t bank;
+    uint32_t spare; /* GPUs of the bank that are free then beside those reserved */
+    int64_t start_us;
+};
+
+struct reservations {
+    struct reserved items[RESERVED_MAX];
+    uint32_t count;
+    uint32_t types; /* mask: a job of the type has one that is no part of a gang */
+};
+
+/* When a bank has the GPUs for the job, not before its planned time; false: it never has. */
+static bool reserve_bank(const struct adl_agent_view *view, uint32_t bank, const struct adl_announced *job,
+                         int64_t now_us, struct reserved *ret)
+{
+    struct ends ends = {.count = 0};
+    if (!is_for(view, bank, job) || usable_empty(view, bank, job) < job->gpus)
+        return false;
+    add_bank(view, bank, now_us, &ends);
+    if (ends.count < job->gpus)
+        return false;
+    const int64_t free_us = ends.at_us[job->gpus - 1];
+    *ret = (struct reserved){.bank = bank, .start_us = free_us > job->planned_us ? free_us : job->planned_us};
+    while (job->gpus + ret->spare < ends.count && ends.at_us[job->gpus + ret->spare] <= ret->start_us)
+        ret->spare++;
+    return true;
+}
+
+/* Where it can start first. */
+static void reserve(const struct adl_agent_view *view, const struct adl_announced *job, int64_t now_us,
+                    struct reservations *to)
+{
+    struct reserved best = {.start_us = INT64_MAX}, it;
+    if (to->count == RESERVED_MAX || (!job->part && (to->types >> job->type & 1)))
+        return;
+    for (uint32_t b = 0; b < view->self->bank_count; b++)
+        if (reserve_bank(view, b, job, now_us, &it) && it.start_us < best.start_us)
+            best = it;
+    if (best.start_us == INT64_MAX)
+        return;
+    to->items[to->count++] = best;
+    to->types |= (uint32_t)!job->part << job->type;
+}
+
+static bool delays(const struct reservations *reservations, uint32_t bank, const struct adl_announced *job,
+                   int64_t now_us)
+{
+    for (uint32_t i = 0; i < reservations->count; i++) {
+        const struct reserved *it = &reservations->items[i];
+        if (it->bank == bank && now_us + job->run_us > it->start_us && it->spare < job->gpus)
+            return true;
+    }
+    return false;
+}
+
+/* The fullest bank where the job fits now and delays no reservation, or ADL_NONE. */
+static uint32_t fit_beside(const struct adl_agent_view *view, const struct adl_announced *job,
+                           const struct reservations *reservations, int64_t now_us)
+{
+    uint32_t best = ADL_NONE;
+    for (uint32_t b = 0; b < view->self->bank_count && job->planned_us <= now_us; b++)
+        if (is_for(view, b, job) && usable_now(view, b, job) >= job->gpus && !delays(reservations, b, job, now_us) &&
+            (best == ADL_NONE || bank_free(&view->banks[b]) < bank_free(&view->banks[best])))
+            best = b;
+    return best;
+}
+
+/* Parts of gangs get a reservation, and the first job of each type that has waited long for what it needs. */
+static bool may_reserve(const struct adl_announced *job, int64_t now_us)
+{
+    return job->part || now_us - job->since_us >= job->run_us;
+}
+
+struct adl_agent_choice adl_agent_choose(const struct adl_agent_view *view, int64_t now_us)
+{
+    struct adl_agent_choice choice = {ADL_NONE, ADL_NONE, ADL_NONE};
+    struct reservations reservations = {.count = 0};
+    uint32_t seen = 0;
+    for (uint32_t e = view->self->queue.first; e != ADL_NONE && seen < SCAN_MAX; e = view->order[e].next, seen++) {
+        const struct adl_announced *job = &view->entries[e].job;
+        choice.bank = fit_beside(view, job, &reservations, now_us);
+        if (choice.bank != ADL_NONE) {
+            choice.entry = e;
+            return choice;
+        }
+        if (widest(view, job) < job->gpus)
+            choice.hopeless = e;
+        else if (may_reserve(job, now_us))
+            reserve(view, job, now_us, &reservations);
+    }
+    return choice;
+}
+
+bool adl_agent_fits(const struct adl_agent_view *view, const struct adl_announced *job)
+{
+    return best_fit(view, job) != ADL_NONE;
+}
+
+/* What running the job on the cheapest of these types costs; 0 = it was not told. */
+static double cost_on(const struct adl_announced *job, uint32_t types)
+{
+    for (uint32_t i = 0; i < ADL_TOLD_TYPES && job->others[i].type != ADL_NONE; i++)
+        if (types >> job->others[i].type & 1)
+            return (double)job->others[i].cost_us;
+    return 0;
+}
+
+/* What it gains elsewhere, for the GPU time that it takes there; 0: nothing. */
+static double gain_on(const struct adl_announced *job, uint32_t types, int64_t wait_us)
+{
+    const double there_us = cost_on(job, types), here_us = cost_on(job, UINT32_C(1) << job->type);
+    const double gain_us = (double)wait_us + here_us - there_us;
+    return there_us > 0 && here_us > 0 && gain_us > 0 ? gain_us / (there_us * job->gpus) : 0;
+}
+
+uint32_t adl_agent_spare(const struct adl_agent_view *view, uint32_t types, uint32_t gpus, int64_t now_us)
+{
+    uint32_t seen = 0, best = ADL_NONE, type = ADL_NONE;
+    double most = 0;
+    struct ends ends = {.count = 0};
+    for (uint32_t e = view->self->queue.first; e != ADL_NONE && seen < SCAN_MAX; e = view->order[e].next, seen++) {
+        const struct adl_announced *job = &view->entries[e].job;
+        if (type != job->type) /* an agent with GPUs of several types plans each from its beginning */
+            list_ends(view, &(struct adl_announced){.type = job->type, .bank = ADL_NONE}, now_us, &ends);
+        type = job->type;
+        if (job->gpus > ends.count)
+            continue;
+        const int64_t start_us = take_ends(&ends, job->gpus, job->run_us);
+        const bool may = !job->part && job->moved < ADL_MARKET_MOVES_MAX && job->gpus <= gpus;
+        const double gain = may ? gain_on(job, types, start_us - now_us) : 0;
+        if (gain > most) {
+            most = gain;
+            best = e;
+        }
+    }
+    return best;
+}
+
+struct adl_bank_load adl_agent_tell(const struct adl_agent_view *view, uint32_t bank, int64_t now_us)
+{
+    struct adl_bank_load load = {.bank = view->self->bank_first + bank, .open_us = now_us};
+    struct ends ends;
+    list_ends(view, &(struct adl_announced){.type = view->banks[bank].type, .bank = ADL_NONE}, now_us, &ends);
+    load.free_gpus = (uint16_t)bank_free(&view->banks[bank]);
+    load.waiting = view->banks[bank].waiting < UINT16_MAX ? (uint16_t)view->banks[bank].waiting : UINT16_MAX;
+    load.open_us = ends.count > 0 ? ends.at_us[0] + (int64_t)(view->self->queued_us / ends.count) : INT64_MAX;
+    return load;
+}

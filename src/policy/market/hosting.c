@@ -1,0 +1,571 @@
+/* hosting: what an agent does: it looks at its own GPUs, answers messages, starts jobs of its queue and tells its load.
+ * What it decides comes from the pure functions of agent.h. */
+#include "policy/adlro/rest.h"
+#include "policy/market/market.h"
+
+#define REPEATS 6 /* of what nobody acknowledges: at twice the distance each time */
+
+struct adl_agent_view adl_market_view(const struct adl_market *market, uint32_t agent)
+{
+    const struct adl_market_agent *self = &market->agents[agent];
+    return (struct adl_agent_view){.self = self,
+                                   .banks = &market->banks[self->bank_first],
+                                   .nodes = &market->nodes[self->node_first],
+                                   .gpus = &market->gpus[self->gpu_first],
+                                   .entries = market->entries,
+                                   .order = market->order,
+                                   .weights = &market->weights,
+                                   .power = market->power};
+}
+
+void adl_market_wake_agent(struct adl_market *market, uint32_t agent)
+{
+    if (market->agents[agent].dirty)
+        return;
+    market->agents[agent].dirty = true;
+    market->dirty[(market->dirty_first + market->dirty_count++) % market->agent_count] = agent;
+}
+
+void adl_market_send_up(struct adl_market *market, uint32_t agent, struct adl_message message)
+{
+    struct adl_market_agent *self = &market->agents[agent];
+    message.from = agent;
+    message.to = ADL_AUCTIONEER;
+    message.life = self->life;
+    message.order = ++self->sent;
+    adl_market_count(market, &message);
+    adl_network_send(&market->network, &message, market->now_us);
+}
+
+static void remind_self(struct adl_market *market, uint32_t agent, uint8_t kind, const struct adl_announced *job,
+                        int64_t time_us)
+{
+    const struct adl_message message = {
+        .kind = kind, .from = agent, .to = agent, .life = market->agents[agent].life, .job = *job};
+    adl_network_remind(&market->network, &message, time_us);
+}
+
+/* ---- its own GPUs ---- */
+
+static void sense_gpu(struct adl_market *market, uint32_t index, struct adl_market_agent *self)
+{
+    const struct adl_state *state = market->state;
+    const struct adl_gpu_use *use = &state->gpus[index];
+    struct adl_agent_gpu *gpu = &market->gpus[index];
+    const uint32_t job = use->job[0];
+    const int64_t start_us = job == ADL_NONE ? 0 : state->jobs[job].start_us;
+    if (use->down)
+        *gpu = (struct adl_agent_gpu){job, start_us, INT64_MAX};
+    else if (job == ADL_NONE)
+        *gpu = (struct adl_agent_gpu){ADL_NONE, 0, market->now_us};
+    else if (gpu->job != job || gpu->start_us != start_us || gpu->end_us <= market->now_us || gpu->end_us == INT64_MAX)
+        *gpu =
+            (struct adl_agent_gpu){job, start_us, adl_rest_end_us(market->corrections, state, job, market->switch_us)};
+    if (job != ADL_NONE && gpu->end_us < self->next_end_us)
+        self->next_end_us = gpu->end_us;
+}
+
+static void sense_bank(struct adl_market *market, uint32_t bank, struct adl_market_agent *self)
+{
+    const struct adl_bank *it = &market->cluster->banks[bank];
+    struct adl_agent_bank *own = &market->banks[bank];
+    own->up_gpus = 0;
+    for (uint32_t g = it->gpu_first; g < it->gpu_first + it->gpu_count; g++) {
+        sense_gpu(market, g, self);
+        own->up_gpus += !market->state->gpus[g].down;
+    }
+}
+
+void adl_market_sense(struct adl_market *market, uint32_t agent)
+{
+    struct adl_market_agent *self = &market->agents[agent];
+    if (self->sensed == market->decision || self->acted == market->decision)
+        return;
+    bool look = self->changed || self->next_end_us <= market->now_us;
+    for (uint32_t b = self->bank_first; b < self->bank_first + self->bank_count; b++) {
+        const uint64_t mask = market->state->pool.free_mask[b];
+        const struct adl_node_use *use = &market->state->nodes_use[market->cluster->banks[b].node];
+        struct adl_agent_node *node = &market->nodes[market->cluster->banks[b].node];
+        look |= mask != market->banks[b].free_mask;
+        market->banks[b].free_mask = mask;
+        node->free_cores = use->free_cores;
+        node->free_memory_mib = use->free_memory_mib;
+    }
+    self->sensed = market->decision;
+    self->changed = false;
+    if (!look)
+        return;
+    self->next_end_us = INT64_MAX;
+    for (uint32_t b = self->bank_first; b < self->bank_first + self->bank_count; b++)
+        sense_bank(market, b, self);
+}
+
+/* ---- its entries ---- */
+
+static struct adl_agent_bank *queue_bank(struct adl_market *market, const struct adl_market_agent *self, uint32_t type)
+{
+    uint32_t b = self->bank_first;
+    while (market->banks[b].type != type)
+        b++;
+    return &market->banks[b];
+}
+
+static void unqueue(struct adl_market *market, uint32_t entry)
+{
+    const struct adl_entry *it = &market->entries[entry];
+    struct adl_market_agent *self = &market->agents[it->agent];
+    adl_order_remove(market->order, &self->queue, entry);
+    queue_bank(market, self, it->job.type)->waiting--;
+    self->queued_us -= (double)it->job.run_us * it->job.gpus;
+    if (self->queue.count == 0)
+        self->queued_us = 0;
+}
+
+/* To or from the chain of entries that are not in the queue. */
+static void chain(struct adl_market *market, uint32_t entry)
+{
+    struct adl_market_agent *self = &market->agents[market->entries[entry].agent];
+    market->entries[entry].next = self->others;
+    self->others = entry;
+}
+
+static void unchain(struct adl_market *market, uint32_t entry)
+{
+    uint32_t *at = &market->agents[market->entries[entry].agent].others;
+    while (*at != entry)
+        at = &market->entries[*at].next;
+    *at = market->entries[entry].next;
+}
+
+/* Cores and memory that a part of a gang holds beside its GPUs: more of them, or less. */
+static void hold_node(struct adl_market *market, const struct adl_announced *job, int32_t sign)
+{
+    struct adl_agent_node *node = &market->nodes[market->cluster->banks[job->bank].node];
+    node->held_cores += sign * job->cpu_cores * (int32_t)job->gpus;
+    node->held_memory_mib += sign * job->memory_mib * (int32_t)job->gpus;
+}
+
+static void let_go(struct adl_market *market, const struct adl_entry *it)
+{
+    if (it->phase != ADL_ENTRY_HOLDS)
+        return;
+    market->banks[it->job.bank].held &= ~it->held;
+    hold_node(market, &it->job, -1);
+}
+
+void adl_market_drop_entry(struct adl_market *market, uint32_t entry)
+{
+    struct adl_entry *it = &market->entries[entry];
+    if (it->phase == ADL_ENTRY_WAITS)
+        unqueue(market, entry);
+    else
+        unchain(market, entry);
+    let_go(market, it);
+    if (market->auctions[it->job.job].entry == entry)
+        market->auctions[it->job.job].entry = ADL_NONE;
+    it->phase = ADL_ENTRY_FREE;
+    it->next = market->free_entry;
+    market->free_entry = entry;
+}
+
+static bool is_same(const struct adl_announced *a, const struct adl_announced *b)
+{
+    return a->job == b->job && a->epoch == b->epoch && a->bank == b->bank;
+}
+
+/* The agent's entry of such an award, or ADL_NONE. */
+static uint32_t find_entry(const struct adl_market *market, uint32_t agent, const struct adl_announced *job)
+{
+    const struct adl_market_agent *self = &market->agents[agent];
+    for (uint32_t e = self->others; e != ADL_NONE; e = market->entries[e].next)
+        if (is_same(&market->entries[e].job, job))
+            return e;
+    for (uint32_t e = self->queue.first; e != ADL_NONE; e = market->order[e].next)
+        if (is_same(&market->entries[e].job, job))
+            return e;
+    return ADL_NONE;
+}
+
+/* False if there is no room: the award is not acknowledged and comes again. */
+static bool enqueue(struct adl_market *market, uint32_t agent, const struct adl_message *award)
+{
+    struct adl_market_agent *self = &market->agents[agent];
+    const uint32_t entry = market->free_entry;
+    if (entry == ADL_NONE)
+        return false;
+    struct adl_entry *it = &market->entries[entry];
+    market->free_entry = it->next;
+    *it = (struct adl_entry){.job = award->job,
+                             .id = market->state->jobs[award->job.job].spec.id,
+                             .phase = ADL_ENTRY_WAITS,
+                             .agent = agent,
+                             .to = ADL_NONE,
+                             .next = ADL_NONE,
+                             .cost_us = {award->cost_us, award->next_us}};
+    const int64_t key_us = it->job.part ? INT64_MIN + it->job.planned_us : it->job.key_us; /* parts come first */
+    adl_order_insert(market->order, &self->queue, entry, key_us, market->entry_sequence++, it->job.gpus);
+    if (it->job.planned_us > market->now_us)
+        remind_self(market, agent, ADL_MESSAGE_LOOK, &it->job, it->job.planned_us);
+    queue_bank(market, self, it->job.type)->waiting++;
+    self->queued_us += (double)it->job.run_us * it->job.gpus;
+    if (!it->job.part)
+        market->auctions[it->job.job].entry = entry;
+    return true;
+}
+
+/* ---- starts ---- */
+
+/* The engine has the truth: a job that was cancelled, or that its guard started, is none of the agent's. */
+static bool is_pending(const struct adl_market *market, const struct adl_entry *it)
+{
+    const struct adl_state *state = market->state;
+    return it->job.job < state->job_capacity && state->jobs[it->job.job].phase == ADL_PHASE_PENDING &&
+           state->jobs[it->job.job].spec.id == it->id;
+}
+
+static uint64_t lowest(uint64_t mask, uint32_t count)
+{
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < count; i++, mask &= mask - 1)
+        taken |= mask & -mask;
+    return taken;
+}
+
+static void take_gpus(struct adl_market *market, uint32_t bank, uint64_t mask, const struct adl_announced *job)
+{
+    struct adl_agent_bank *own = &market->banks[bank];
+    struct adl_agent_node *node = &market->nodes[market->cluster->banks[bank].node];
+    const uint32_t first = market->cluster->banks[bank].gpu_first;
+    own->free_mask &= ~mask;
+    for (uint64_t left = mask; left; left &= left - 1)
+        market->gpus[first + (uint32_t)__builtin_ctzll(left)] =
+            (struct adl_agent_gpu){job->job, market->now_us, market->now_us + job->run_us};
+    node->free_cores -= job->cpu_cores * (int32_t)job->gpus;
+    node->free_memory_mib -= job->memory_mib * (int32_t)job->gpus;
+}
+
+static void start(struct adl_market *market, uint32_t entry, uint32_t bank)
+{
+    struct adl_entry *it = &market->entries[entry];
+    struct adl_agent_bank *own = &market->banks[bank];
+    uint32_t *gpus = adl_plan_gpus(market->plan, it->job.gpus);
+    const uint64_t mask = lowest(own->free_mask & ~own->held, it->job.gpus);
+    uint32_t count = 0;
+    for (uint64_t left = gpus ? mask : 0; left; left &= left - 1)
+        gpus[count++] = market->cluster->banks[bank].gpu_first + (uint32_t)__builtin_ctzll(left);
+    if (gpus && adl_market_propose(market, it->job.job, it->cost_us[0], it->cost_us[1]) == 0)
+        take_gpus(market, bank, mask, &it->job);
+    market->agents[it->agent].acted = market->decision;
+    market->agents[it->agent].changed = true;
+    adl_market_drop_entry(market, entry);
+}
+
+/* What the agent can do for its part of a gang. On a network that loses messages it says so several times. */
+static void tell_part(struct adl_market *market, uint32_t entry)
+{
+    struct adl_entry *it = &market->entries[entry];
+    const bool holds = it->phase == ADL_ENTRY_HOLDS;
+    const int64_t patience_us = adl_network_patience_us(&market->network);
+    adl_market_send_up(market, it->agent,
+                       (struct adl_message){.kind = holds ? ADL_MESSAGE_READY : ADL_MESSAGE_ABLE,
+                                            .job = it->job,
+                                            .now_gpus = it->able || holds ? it->job.gpus : 0,
+                                            .start_us = it->until_us,
+                                            .held = it->held});
+    if (patience_us > 0 && it->repeated < REPEATS)
+        remind_self(market, it->agent, ADL_MESSAGE_AGAIN, &it->job, market->now_us + (patience_us << it->repeated++));
+}
+
+/* The first phase of a gang: its part waits with its GPUs until all others do, or for too long. */
+static void hold(struct adl_market *market, uint32_t entry)
+{
+    struct adl_entry *it = &market->entries[entry];
+    struct adl_agent_bank *own = &market->banks[it->job.bank];
+    const uint32_t agent = it->agent;
+    unqueue(market, entry);
+    it->phase = ADL_ENTRY_HOLDS;
+    it->held = lowest(own->free_mask & ~own->held, it->job.gpus);
+    own->held |= it->held;
+    hold_node(market, &it->job, 1);
+    chain(market, entry);
+    it->until_us = market->now_us + it->job.hold_us;
+    it->repeated = 0;
+    remind_self(market, agent, ADL_MESSAGE_FREE, &it->job, it->until_us);
+    tell_part(market, entry);
+}
+
+static void send_return(struct adl_market *market, uint32_t entry)
+{
+    const struct adl_entry *it = &market->entries[entry];
+    const int64_t patience_us = adl_network_patience_us(&market->network);
+    if (patience_us > 0)
+        remind_self(market, it->agent, ADL_MESSAGE_AGAIN, &it->job, market->now_us + 2 * patience_us);
+    adl_market_send_up(market, it->agent,
+                       (struct adl_message){.kind = ADL_MESSAGE_RETURN, .job = it->job, .peers = {it->to, ADL_NONE}});
+}
+
+/* The agent no longer has the job; it repeats that until the auctioneer has heard it. */
+static void give_back(struct adl_market *market, uint32_t entry, uint32_t to)
+{
+    struct adl_entry *it = &market->entries[entry];
+    unqueue(market, entry);
+    it->phase = ADL_ENTRY_RETURNED;
+    it->to = to;
+    chain(market, entry);
+    send_return(market, entry);
+}
+
+/* ---- what it tells ---- */
+
+static void tell_load(struct adl_market *market, uint32_t agent)
+{
+    const struct adl_market_agent *self = &market->agents[agent];
+    const struct adl_agent_view view = adl_market_view(market, agent);
+    for (uint32_t b = 0; b < self->bank_count; b++) {
+        struct adl_agent_bank *own = &market->banks[self->bank_first + b];
+        const uint32_t free_gpus = (uint32_t)__builtin_popcountll(own->free_mask & ~own->held);
+        if (free_gpus == own->told.free_gpus && own->waiting == own->told.waiting)
+            continue;
+        own->told = adl_agent_tell(&view, b, market->now_us);
+        adl_market_send_up(market, agent, (struct adl_message){.kind = ADL_MESSAGE_LOAD, .load = own->told});
+    }
+}
+
+/* Parts of gangs, which come first in the queue, may be able to start before they are planned. */
+static void tell_parts(struct adl_market *market, uint32_t agent)
+{
+    const struct adl_agent_view view = adl_market_view(market, agent);
+    for (uint32_t e = view.self->queue.first; e != ADL_NONE && market->entries[e].job.part; e = market->order[e].next) {
+        struct adl_entry *it = &market->entries[e];
+        const bool able = adl_agent_fits(&view, &it->job);
+        if (able == it->able)
+            continue;
+        it->able = able;
+        it->repeated = 0;
+        tell_part(market, e);
+    }
+}
+
+void adl_market_act(struct adl_market *market, uint32_t agent)
+{
+    struct adl_market_agent *self = &market->agents[agent];
+    if (self->down || self->stranger)
+        return;
+    adl_market_sense(market, agent);
+    for (;;) {
+        const struct adl_agent_view view = adl_market_view(market, agent);
+        const struct adl_agent_choice choice = adl_agent_choose(&view, market->now_us);
+        const uint32_t entry = choice.entry != ADL_NONE ? choice.entry : choice.hopeless;
+        if (entry == ADL_NONE)
+            break;
+        if (!is_pending(market, &market->entries[entry]))
+            adl_market_drop_entry(market, entry);
+        else if (choice.entry == ADL_NONE)
+            give_back(market, entry, ADL_NONE);
+        else if (market->entries[entry].job.part)
+            hold(market, entry);
+        else
+            start(market, entry, self->bank_first + choice.bank);
+    }
+    tell_parts(market, agent);
+    tell_load(market, agent);
+}
+
+/* ---- what it hears ---- */
+
+static uint32_t bank_of(const struct adl_market *market, const struct adl_market_agent *self,
+                        const struct adl_announced *job)
+{
+    uint32_t b = self->bank_first;
+    while (job->bank != ADL_NONE ? b != job->bank : market->banks[b].type != job->type)
+        b++;
+    return b;
+}
+
+static void answer(struct adl_market *market, uint32_t agent, const struct adl_message *ask)
+{
+    adl_market_sense(market, agent);
+    const struct adl_agent_view view = adl_market_view(market, agent);
+    struct adl_bid bid = adl_agent_bid(&view, &ask->job, market->now_us);
+    if (!market->options.bids && !ask->job.part)
+        bid.cost_us = adl_agent_load(&view, ask->job.type);
+    const uint32_t bank = bank_of(market, view.self, &ask->job);
+    market->banks[bank].told = adl_agent_tell(&view, bank - view.self->bank_first, market->now_us);
+    struct adl_message message = {.kind = ADL_MESSAGE_BID,
+                                  .job = ask->job,
+                                  .load = market->banks[bank].told,
+                                  .cost_us = bid.possible ? bid.cost_us : -1,
+                                  .start_us = bid.start_us,
+                                  .now_gpus = bid.now_gpus};
+    message.job.gpus = bid.possible ? bid.gpus : 0;
+    adl_market_send_up(market, agent, message);
+}
+
+static bool runs_here(const struct adl_market *market, const struct adl_market_agent *self, uint32_t job)
+{
+    for (uint32_t b = self->bank_first; b < self->bank_first + self->bank_count; b++)
+        for (uint32_t g = 0; g < market->banks[b].gpus; g++)
+            if (market->gpus[self->gpu_first + market->banks[b].gpu_first + g].job == job)
+                return true;
+    return false;
+}
+
+static void accept_award(struct adl_market *market, uint32_t agent, const struct adl_message *award)
+{
+    const bool perfect = adl_network_patience_us(&market->network) == 0;
+    const uint32_t had = perfect && !award->job.part ? ADL_NONE : find_entry(market, agent, &award->job);
+    if (had != ADL_NONE && market->entries[had].phase == ADL_ENTRY_WAITS &&
+        market->entries[had].job.planned_us != award->job.planned_us) {
+        adl_market_drop_entry(market, had); /* a gang is planned for another time */
+        enqueue(market, agent, award);
+    }
+    if (had != ADL_NONE && market->entries[had].phase == ADL_ENTRY_RETURNED) {
+        send_return(market, had);
+        return;
+    }
+    if (had == ADL_NONE && (perfect || !runs_here(market, &market->agents[agent], award->job.job)) &&
+        !enqueue(market, agent, award))
+        return;
+    adl_market_wake_agent(market, agent);
+    adl_market_send_up(market, agent, (struct adl_message){.kind = ADL_MESSAGE_ACK, .job = award->job});
+}
+
+/* Asks agents whose jobs wait for one that it could run now. */
+static void steal(struct adl_market *market, uint32_t agent, const struct adl_message *peers)
+{
+    const struct adl_market_agent *self = &market->agents[agent];
+    struct adl_message message = {.kind = ADL_MESSAGE_STEAL, .from = agent};
+    adl_market_sense(market, agent);
+    for (uint32_t b = self->bank_first; b < self->bank_first + self->bank_count; b++) {
+        const uint32_t free_gpus = (uint32_t)__builtin_popcountll(market->banks[b].free_mask & ~market->banks[b].held);
+        message.peers[0] |= (uint32_t)(free_gpus > 0) << market->banks[b].type;
+        message.job.gpus = free_gpus > message.job.gpus ? (uint16_t)free_gpus : message.job.gpus;
+    }
+    for (int i = 0; i < 2 && message.job.gpus > 0; i++) {
+        message.to = peers->peers[i];
+        if (message.to != ADL_NONE)
+            adl_network_send(&market->network, &message, market->now_us);
+    }
+}
+
+static void hear_thief(struct adl_market *market, uint32_t agent, const struct adl_message *message)
+{
+    adl_market_sense(market, agent);
+    const struct adl_agent_view view = adl_market_view(market, agent);
+    const uint32_t entry = adl_agent_spare(&view, message->peers[0], message->job.gpus, market->now_us);
+    if (entry == ADL_NONE)
+        return;
+    if (is_pending(market, &market->entries[entry]))
+        give_back(market, entry, message->from);
+    else
+        adl_market_drop_entry(market, entry);
+    adl_market_wake_agent(market, agent);
+}
+
+/* An entry that is settled, committed, aborted or was held for too long. */
+static void end_entry(struct adl_market *market, uint32_t agent, const struct adl_message *message)
+{
+    const uint32_t entry = find_entry(market, agent, &message->job);
+    if (entry == ADL_NONE)
+        return;
+    const struct adl_entry it = market->entries[entry];
+    if (message->kind == ADL_MESSAGE_FREE && it.phase != ADL_ENTRY_HOLDS)
+        return;
+    adl_market_drop_entry(market, entry);
+    if (message->kind == ADL_MESSAGE_COMMIT && it.phase == ADL_ENTRY_HOLDS) {
+        take_gpus(market, it.job.bank, it.held, &it.job);
+        market->agents[agent].acted = market->decision;
+        market->agents[agent].changed = true;
+    }
+    adl_market_wake_agent(market, agent);
+}
+
+static void hear_timer(struct adl_market *market, uint32_t agent, const struct adl_message *message)
+{
+    struct adl_market_agent *self = &market->agents[agent];
+    if (message->life != self->life)
+        return;
+    if (message->kind == ADL_MESSAGE_LOOK) {
+        adl_market_wake_agent(market, agent);
+        return;
+    }
+    if (message->kind == ADL_MESSAGE_FREE) {
+        end_entry(market, agent, message);
+        return;
+    }
+    if (self->stranger) {
+        remind_self(market, agent, ADL_MESSAGE_AGAIN, &message->job,
+                    market->now_us + 2 * adl_network_patience_us(&market->network));
+        adl_market_send_up(market, agent, (struct adl_message){.kind = ADL_MESSAGE_HELLO});
+        return;
+    }
+    const uint32_t entry = find_entry(market, agent, &message->job);
+    if (entry == ADL_NONE)
+        return;
+    if (market->entries[entry].phase == ADL_ENTRY_RETURNED)
+        send_return(market, entry);
+    else if (market->entries[entry].job.part)
+        tell_part(market, entry);
+}
+
+void adl_market_crash(struct adl_market *market, uint32_t agent)
+{
+    struct adl_market_agent *self = &market->agents[agent];
+    self->down = !self->down;
+    const struct adl_message next = {.kind = ADL_MESSAGE_CRASH, .from = agent, .to = agent};
+    adl_network_remind(&market->network, &next,
+                       market->now_us + adl_network_draw_crash_us(&market->network, !self->down));
+    if (!self->down) {
+        const struct adl_announced nothing = {.job = ADL_NONE};
+        remind_self(market, agent, ADL_MESSAGE_AGAIN, &nothing, market->now_us);
+        return;
+    }
+    while (self->queue.first != ADL_NONE)
+        adl_market_drop_entry(market, self->queue.first);
+    while (self->others != ADL_NONE)
+        adl_market_drop_entry(market, self->others);
+    self->life++;
+    self->sent = self->heard = 0;
+    self->stranger = self->changed = true;
+}
+
+/* Messages of the auctioneer that come late or twice, or for an earlier life of the agent, do not count. */
+static bool is_news(struct adl_market_agent *self, const struct adl_message *message)
+{
+    if (message->life != self->life || message->order <= self->heard)
+        return false;
+    self->heard = message->order;
+    return true;
+}
+
+static void hear_auctioneer(struct adl_market *market, uint32_t agent, const struct adl_message *message)
+{
+    if (message->kind == ADL_MESSAGE_ASK)
+        answer(market, agent, message);
+    else if (message->kind == ADL_MESSAGE_AWARD)
+        accept_award(market, agent, message);
+    else if (message->kind == ADL_MESSAGE_PEERS)
+        steal(market, agent, message);
+    else if (message->kind != ADL_MESSAGE_WELCOME)
+        end_entry(market, agent, message);
+    else {
+        market->agents[agent].stranger = false;
+        adl_market_wake_agent(market, agent);
+    }
+}
+
+void adl_market_agent_hears(struct adl_market *market, const struct adl_message *message)
+{
+    const uint32_t agent = message->to;
+    struct adl_market_agent *self = &market->agents[agent];
+    if (message->kind == ADL_MESSAGE_CRASH)
+        adl_market_crash(market, agent);
+    if (message->kind == ADL_MESSAGE_CRASH || self->down)
+        return;
+    if (adl_message_is_timer(message->kind))
+        hear_timer(market, agent, message);
+    else if (message->kind == ADL_MESSAGE_STEAL)
+        hear_thief(market, agent, message);
+    else if (is_news(self, message))
+        hear_auctioneer(market, agent, message);
+}

@@ -1,0 +1,516 @@
+/* market: agents that bid for jobs. An agent for each node, or group of nodes, sees its own GPUs, its own queue and
+ * messages. A job is announced to a few agents, biased by what was heard of their loads; each bids what hosting the job
+ * would cost; the best bid wins. An agent starts jobs of its queue in order of rank, with a reservation for the first
+ * that does not fit. One that is idle asks others for work. docs/market.md has the protocol and what was measured. */
+#include "policy/market/market.h"
+
+#include "base/copy.h"
+#include "base/real.h"
+#include "policy/adlro/rest.h"
+#include "policy/mechanism/reason.h"
+#include "policy/policy.h"
+#include "predict/belief.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define OWN(member) offsetof(struct adl_market_options, member)
+
+static const struct adl_policy_option options[] = {
+    {.name = "agent_nodes",
+     .type = ADL_POLICY_INTEGER,
+     .offset = OWN(agent_nodes),
+     .value = "1",
+     .range = {.min = 1, .max = 64},
+     .help = "nodes of one agent, in the cluster's order: 1 = an agent for each node, more = for each rack"},
+    {.name = "asked",
+     .type = ADL_POLICY_INTEGER,
+     .offset = OWN(asked),
+     .value = "6",
+     .range = {.min = 1, .max = ADL_ASKED_MAX},
+     .tune = {.min = 2, .max = 16},
+     .help = "agents that a job is announced to; more where a gang needs several nodes"},
+    {.name = "gossip",
+     .type = ADL_POLICY_BOOL,
+     .offset = OWN(gossip),
+     .value = "true",
+     .help = "agents that were heard to have suitable GPUs free are asked first; else any that have the GPU type"},
+    {.name = "bids",
+     .type = ADL_POLICY_BOOL,
+     .offset = OWN(bids),
+     .value = "true",
+     .help = "agents bid what a job costs; false: the least loaded of those asked gets it"},
+    {.name = "price_weight",
+     .type = ADL_POLICY_REAL,
+     .offset = OWN(price_weight),
+     .value = "3",
+     .range = {.max = 1e6},
+     .tune = {.min = 0.25, .max = 16},
+     .help =
+         "weight in a bid of the price of a GPU type: high = jobs leave a scarce type to those that gain most there"},
+    {.name = "energy_weight",
+     .type = ADL_POLICY_REAL,
+     .offset = OWN(energy_weight),
+     .value = "0",
+     .range = {.max = 10},
+     .help = "weight in a bid of a type's power, relative to the mean of the types, as a share of the run time"},
+    {.name = "sla_weight",
+     .type = ADL_POLICY_REAL,
+     .offset = OWN(sla_weight),
+     .value = "0.5",
+     .range = {.max = 1e6},
+     .help = "weight in a bid of a missed deadline, as a share of the run time"},
+    {.name = "fragment_weight",
+     .type = ADL_POLICY_REAL,
+     .offset = OWN(fragment_weight),
+     .value = "0.1",
+     .range = {.max = 1e6},
+     .tune = {.min = 0.01, .max = 1},
+     .help = "weight in a bid of GPUs that stay free beside the job, as a share of its run time"},
+    {.name = "delay_weight",
+     .type = ADL_POLICY_REAL,
+     .offset = OWN(delay_weight),
+     .value = "1",
+     .range = {.max = 1e6},
+     .tune = {.min = 0.03, .max = 3},
+     .help = "weight in a bid of the delay of jobs that come after it in the agent's queue"},
+    {.name = "rank_weight",
+     .type = ADL_POLICY_REAL,
+     .offset = OWN(rank_weight),
+     .value = "4",
+     .range = {.max = 1e6},
+     .tune = {.min = 0.5, .max = 64},
+     .help = "a job goes before one that was submitted this many times the difference of their GPU times earlier"},
+};
+
+/* ---- its life ---- */
+
+static void destroy(void *policy)
+{
+    struct adl_market *self = policy;
+    if (!self)
+        return;
+    adl_corrections_destroy(self->corrections);
+    adl_directory_clear(&self->directory);
+    adl_network_clear(&self->network);
+    void *const owned[] = {self->agents,  self->banks,    self->nodes,     self->gpus,  self->peers,
+                           self->dirty,   self->auctions, self->entries,   self->order, self->parts,
+                           self->started, self->arrivals, self->node_agent};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    free(self);
+}
+
+static int allocate(struct adl_market *self)
+{
+    const struct adl_cluster *cluster = self->cluster;
+    const size_t agents = self->agent_count, nodes = cluster->node_count, gpus = cluster->gpu_count;
+    self->agents = calloc(agents + 1, sizeof *self->agents);
+    self->peers = calloc(agents + 1, sizeof *self->peers);
+    self->dirty = calloc(agents + 1, sizeof *self->dirty);
+    self->banks = calloc((size_t)cluster->bank_count + 1, sizeof *self->banks);
+    self->nodes = calloc(nodes + 1, sizeof *self->nodes);
+    self->node_agent = calloc(nodes + 1, sizeof *self->node_agent);
+    self->gpus = calloc(gpus + 1, sizeof *self->gpus);
+    self->started = calloc(gpus + 1, sizeof *self->started);
+    const bool complete = self->agents && self->peers && self->dirty && self->banks && self->nodes &&
+                          self->node_agent && self->gpus && self->started;
+    return complete && adl_corrections_create(cluster, &self->corrections) == 0 &&
+                   adl_directory_create(&self->directory, cluster) == 0 &&
+                   adl_network_reserve(&self->network, 1024 + 6 * agents) == 0
+               ? 0
+               : ADL_ENOMEM;
+}
+
+/* A node and its banks join their agent. */
+static void add_node(struct adl_market *self, uint32_t index)
+{
+    const struct adl_node *node = &self->cluster->nodes[index];
+    struct adl_market_agent *agent = &self->agents[self->node_agent[index]];
+    if (agent->bank_count == 0) {
+        adl_order_init(&agent->queue);
+        agent->others = ADL_NONE;
+        agent->bank_first = node->bank_first;
+        agent->node_first = index;
+        agent->gpu_first = node->gpu_first;
+        agent->changed = true;
+    }
+    agent->bank_count += node->bank_count;
+    self->nodes[index] = (struct adl_agent_node){.cores = node->cpu_cores, .memory_mib = node->memory_mib};
+    for (uint32_t b = node->bank_first; b < node->bank_first + node->bank_count; b++) {
+        const struct adl_bank *bank = &self->cluster->banks[b];
+        self->banks[b] = (struct adl_agent_bank){.gpu_first = bank->gpu_first - agent->gpu_first,
+                                                 .node = index - agent->node_first,
+                                                 .type = bank->type,
+                                                 .gpus = bank->gpu_count,
+                                                 .told = {.bank = b, .free_gpus = bank->gpu_count}};
+    }
+}
+
+static void set_power(struct adl_market *self)
+{
+    double sum_w = 0;
+    for (uint32_t t = 0; t < self->cluster->type_count; t++)
+        sum_w += self->cluster->types[t].max_w * self->cluster->type_gpus[t];
+    for (uint32_t t = 0; t < self->cluster->type_count; t++)
+        self->power[t] = sum_w > 0 ? (float)(self->cluster->types[t].max_w * self->cluster->gpu_count / sum_w) : 1;
+}
+
+static void schedule_crashes(struct adl_market *self)
+{
+    for (uint32_t a = 0; a < self->agent_count && self->network.model.crash_mtbf_h > 0; a++) {
+        const struct adl_message crash = {.kind = ADL_MESSAGE_CRASH, .from = a, .to = a};
+        adl_network_remind(&self->network, &crash, adl_network_draw_crash_us(&self->network, true));
+    }
+}
+
+static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                  void **ret_policy, struct adl_error *err)
+{
+    struct adl_market *self = calloc(1, sizeof *self);
+    if (!self)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for policy market");
+    self->options = *(const struct adl_market_options *)config->options;
+    const struct adl_market_options *own = &self->options;
+    self->cluster = cluster;
+    self->agent_count = (uint32_t)((cluster->node_count + own->agent_nodes - 1) / own->agent_nodes);
+    adl_network_create(&self->network, &config->network, seed);
+    if (allocate(self)) {
+        destroy(self);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for policy market");
+    }
+    self->weights = (struct adl_bid_weights){.price = own->price_weight,
+                                             .energy = own->energy_weight,
+                                             .sla = own->sla_weight,
+                                             .fragment = own->fragment_weight,
+                                             .delay = own->delay_weight};
+    self->switch_us = config->preemption_us;
+    self->wake_us = INT64_MIN;
+    self->free_entry = self->free_part = self->stalled = ADL_NONE;
+    adl_rng_seed(&self->rng, seed, "market");
+    for (uint32_t a = 0; a < self->agent_count; a++)
+        self->peers[a].jobs = self->peers[a].parts = ADL_NONE;
+    for (uint32_t n = 0; n < cluster->node_count; n++) {
+        self->node_agent[n] = n / (uint32_t)own->agent_nodes;
+        add_node(self, n);
+    }
+    set_power(self);
+    schedule_crashes(self);
+    *ret_policy = self;
+    return 0;
+}
+
+/* ---- room for jobs ---- */
+
+static int make_auctions(struct adl_market *self, uint32_t slot)
+{
+    if (adl_grow((void **)&self->auctions, &self->auction_capacity, (size_t)slot + 1, sizeof *self->auctions))
+        return ADL_ENOMEM;
+    for (; self->auction_count <= slot; self->auction_count++)
+        self->auctions[self->auction_count] =
+            (struct adl_auction){.winner = ADL_NONE, .hint = ADL_NONE, .entry = ADL_NONE, .parts = ADL_NONE};
+    return 0;
+}
+
+static int make_entries(struct adl_market *self, uint64_t count)
+{
+    if (count <= self->entry_count)
+        return 0;
+    count = count > (uint64_t)2 * self->entry_count ? count : (uint64_t)2 * self->entry_count;
+    if (adl_grow((void **)&self->entries, &self->entry_capacity, count, sizeof *self->entries) ||
+        adl_grow((void **)&self->order, &self->order_capacity, count, sizeof *self->order))
+        return ADL_ENOMEM;
+    for (; self->entry_count < count; self->entry_count++) {
+        self->entries[self->entry_count] = (struct adl_entry){.phase = ADL_ENTRY_FREE, .next = self->free_entry};
+        self->free_entry = self->entry_count;
+    }
+    return 0;
+}
+
+static int make_parts(struct adl_market *self, uint64_t count)
+{
+    if (count <= self->part_count)
+        return 0;
+    count = count > (uint64_t)2 * self->part_count ? count : (uint64_t)2 * self->part_count;
+    if (adl_grow((void **)&self->parts, &self->part_capacity, count, sizeof *self->parts))
+        return ADL_ENOMEM;
+    for (; self->part_count < count; self->part_count++) {
+        self->parts[self->part_count] = (struct adl_part){.next = self->free_part};
+        self->free_part = self->part_count;
+    }
+    return 0;
+}
+
+/* Messages that may be under way at one time. On a perfect network one job is announced at a time. */
+static uint64_t message_room(const struct adl_market *self)
+{
+    const uint64_t each = adl_network_perfect(&self->network.model) ? 4 : 4 * (uint64_t)self->options.asked + 16;
+    return 1024 + (uint64_t)6 * self->agent_count + self->live * each + 4 * self->live_parts;
+}
+
+static int reserve(struct adl_market *self, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    if (make_auctions(self, slot))
+        return ADL_ENOMEM;
+    struct adl_auction *auction = &self->auctions[slot];
+    if (!auction->live) {
+        const uint32_t most = 2 * (uint32_t)spec->gpus + (uint32_t)self->options.asked;
+        auction->live = true;
+        auction->part_room = (spec->flags & ADL_JOB_SPAN) ? most : 0;
+        auction->bytes = 0;
+        self->jobs++;
+        self->live++;
+        self->live_parts += auction->part_room;
+    }
+    return make_entries(self, 4 * self->live + 2 * self->live_parts) || make_parts(self, self->live_parts) ||
+                   adl_network_reserve(&self->network, message_room(self)) ||
+                   adl_grow((void **)&self->arrivals, &self->arrival_capacity, (size_t)self->arrival_count + 1,
+                            sizeof *self->arrivals)
+               ? ADL_ENOMEM
+               : 0;
+}
+
+static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
+{
+    struct adl_market *self = policy;
+    self->now_us = state->now_us;
+    self->state = state;
+    if (reserve(self, state, slot)) {
+        self->failed = true;
+        return state->jobs[slot].submit_us;
+    }
+    adl_market_close(self, slot);
+    struct adl_auction *auction = &self->auctions[slot];
+    auction->id = state->jobs[slot].spec.id;
+    auction->phase = ADL_AUCTION_NEW;
+    auction->tries = auction->vain = 0;
+    auction->moved = 0;
+    auction->hint = ADL_NONE;
+    auction->rest_us = adl_rest_us(state, slot);
+    auction->need_us = adl_rest_cost_us(state, slot);
+    self->arrivals[self->arrival_count++] = slot;
+    return state->jobs[slot].submit_us;
+}
+
+/* ---- events ---- */
+
+static void gpu_changed(struct adl_market *self, uint32_t gpu)
+{
+    const uint32_t agent = self->node_agent[adl_gpu_node_of(self->cluster, gpu)];
+    self->agents[agent].changed = self->changed = true;
+    adl_market_wake_agent(self, agent);
+}
+
+/* Learns from a job that completed in its first attempt. */
+static void learn(struct adl_market *self, const struct adl_event *event, const struct adl_state *state)
+{
+    const struct adl_job *job = &state->jobs[event->job];
+    if (job->phase != ADL_PHASE_RUNNING || job->attempts != 1 || event->outcome.end != ADL_END_COMPLETED ||
+        event->time_us <= job->start_us || job->expected_us <= job->start_us)
+        return;
+    const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job);
+    const double run_us = (double)(event->time_us - job->start_us);
+    adl_corrections_learn(self->corrections, &job->spec, job->type, across,
+                          adl_log(run_us) - adl_log((double)(job->expected_us - job->start_us)));
+}
+
+static void job_left(struct adl_market *self, const struct adl_event *event, const struct adl_state *state)
+{
+    const struct adl_job *job = &state->jobs[event->job];
+    if (job->phase == ADL_PHASE_RUNNING || job->phase == ADL_PHASE_STOPPING)
+        for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, event->job, gpu))
+            gpu_changed(self, gpu);
+    if (event->job >= self->auction_count)
+        return;
+    adl_market_close(self, event->job);
+    if (event->kind == ADL_EVENT_FINISH && self->auctions[event->job].live) {
+        self->auctions[event->job].live = false;
+        self->live--;
+        self->live_parts -= self->auctions[event->job].part_room;
+    }
+}
+
+static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
+{
+    struct adl_market *self = policy;
+    self->now_us = event->time_us;
+    self->state = state;
+    if (event->kind == ADL_EVENT_PROGRESS && state->belief && event->steps_per_s > 0)
+        adl_corrections_measured(self->corrections, &state->jobs[event->job].spec);
+    else if (event->kind == ADL_EVENT_GPU_DOWN || event->kind == ADL_EVENT_GPU_UP)
+        gpu_changed(self, event->gpu);
+    if ((event->kind != ADL_EVENT_FINISH && event->kind != ADL_EVENT_EVICT) || event->job >= state->job_capacity)
+        return;
+    if (event->kind == ADL_EVENT_FINISH)
+        learn(self, event, state);
+    job_left(self, event, state);
+}
+
+/* ---- decisions ---- */
+
+/* A start of the last plan that was not carried out: the guard decided. */
+static void check_started(struct adl_market *self)
+{
+    for (uint32_t i = 0; i < self->started_count; i++) {
+        const uint32_t slot = self->started[i];
+        if (self->auctions[slot].phase == ADL_AUCTION_STARTED && self->state->jobs[slot].phase == ADL_PHASE_PENDING)
+            adl_market_announce(self, slot);
+    }
+    self->started_count = 0;
+}
+
+static void deliver(struct adl_market *self, const struct adl_message *message)
+{
+    if (message->to == ADL_AUCTIONEER)
+        adl_market_auctioneer_hears(self, message);
+    else
+        adl_market_agent_hears(self, message);
+}
+
+/* One agent acts; false: none can. Who has started jobs waits until they run. */
+static bool act_next(struct adl_market *self)
+{
+    for (uint32_t left = self->dirty_count; left > 0; left--) {
+        const uint32_t agent = self->dirty[self->dirty_first];
+        self->dirty_first = (self->dirty_first + 1) % self->agent_count;
+        self->dirty_count--;
+        self->agents[agent].dirty = false;
+        if (self->agents[agent].acted == self->decision) {
+            adl_market_wake_agent(self, agent);
+            continue;
+        }
+        adl_market_act(self, agent);
+        return true;
+    }
+    return false;
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct adl_market *self = policy;
+    struct adl_message message;
+    if (self->failed)
+        return ADL_ENOMEM;
+    self->decision++;
+    self->now_us = state->now_us;
+    self->state = state;
+    self->plan = plan;
+    check_started(self);
+    if (self->changed)
+        adl_market_announce_stalled(self);
+    self->changed = false;
+    for (uint32_t next = 0;;) {
+        if (adl_network_receive(&self->network, self->now_us, &message))
+            deliver(self, &message);
+        else if (next < self->arrival_count) {
+            if (self->auctions[self->arrivals[next++]].phase == ADL_AUCTION_NEW)
+                adl_market_announce(self, self->arrivals[next - 1]);
+        } else if (!act_next(self))
+            break;
+    }
+    self->arrival_count = 0;
+    const int64_t next_us = adl_network_next_us(&self->network);
+    if (next_us == INT64_MAX || next_us == self->wake_us || self->live == 0)
+        return 0;
+    self->wake_us = next_us;
+    return adl_plan_wake(plan, next_us);
+}
+
+/* ---- copies and words ---- */
+
+static int copy(void *policy, const void *from)
+{
+    struct adl_market *self = policy;
+    const struct adl_market *other = from;
+    if (adl_network_copy(&self->network, &other->network) ||
+        adl_grow((void **)&self->auctions, &self->auction_capacity, other->auction_count, sizeof *self->auctions) ||
+        adl_grow((void **)&self->entries, &self->entry_capacity, other->entry_count, sizeof *self->entries) ||
+        adl_grow((void **)&self->order, &self->order_capacity, other->entry_count, sizeof *self->order) ||
+        adl_grow((void **)&self->parts, &self->part_capacity, other->part_count, sizeof *self->parts) ||
+        adl_grow((void **)&self->arrivals, &self->arrival_capacity, other->arrival_count, sizeof *self->arrivals))
+        return ADL_ENOMEM;
+    adl_corrections_copy(self->corrections, other->corrections);
+    adl_directory_copy(&self->directory, &other->directory);
+    const struct adl_market own = *self;
+    *self = *other;
+    self->corrections = own.corrections;
+    self->directory = own.directory;
+    self->network = own.network;
+    self->cluster = own.cluster;
+    self->auction_capacity = own.auction_capacity;
+    self->entry_capacity = own.entry_capacity;
+    self->order_capacity = own.order_capacity;
+    self->part_capacity = own.part_capacity;
+    self->arrival_capacity = own.arrival_capacity;
+    ADL_COPY_ARRAY(self, own, other, agents, other->agent_count);
+    ADL_COPY_ARRAY(self, own, other, peers, other->agent_count);
+    ADL_COPY_ARRAY(self, own, other, dirty, other->agent_count);
+    ADL_COPY_ARRAY(self, own, other, node_agent, other->cluster->node_count);
+    ADL_COPY_ARRAY(self, own, other, nodes, other->cluster->node_count);
+    ADL_COPY_ARRAY(self, own, other, banks, other->cluster->bank_count);
+    ADL_COPY_ARRAY(self, own, other, gpus, other->cluster->gpu_count);
+    ADL_COPY_ARRAY(self, own, other, started, other->started_count);
+    ADL_COPY_ARRAY(self, own, other, auctions, other->auction_count);
+    ADL_COPY_ARRAY(self, own, other, entries, other->entry_count);
+    ADL_COPY_ARRAY(self, own, other, order, other->entry_count);
+    ADL_COPY_ARRAY(self, own, other, parts, other->part_count);
+    ADL_COPY_ARRAY(self, own, other, arrivals, other->arrival_count);
+    self->state = NULL;
+    self->plan = NULL;
+    return 0;
+}
+
+static void inherit(void *policy, void *from)
+{
+    struct adl_market *self = policy;
+    const struct adl_market *other = from;
+    adl_corrections_copy(self->corrections, other->corrections);
+}
+
+/* The job's place in its agent's queue, from 1 on. */
+static uint32_t place_in_queue(const struct adl_market *self, uint32_t entry)
+{
+    uint32_t place = 1;
+    for (uint32_t e = self->agents[self->entries[entry].agent].queue.first; e != ADL_NONE && e != entry;
+         e = self->order[e].next)
+        place++;
+    return place;
+}
+
+static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)
+{
+    const struct adl_market *self = policy;
+    const struct adl_auction *auction = slot < self->auction_count ? &self->auctions[slot] : NULL;
+    char cost[ADL_REASON_FIGURE_SIZE], next[ADL_REASON_FIGURE_SIZE], second[64] = "";
+    if (!auction || auction->entry == ADL_NONE) {
+        adl_reason_waiting(state, slot, ret, size);
+        return;
+    }
+    const struct adl_entry *entry = &self->entries[auction->entry];
+    const struct adl_market_agent *agent = &self->agents[entry->agent];
+    if (auction->cost_us[1] > 0)
+        snprintf(second, sizeof second, ", next best %s", adl_reason_time(auction->cost_us[1] * 1e-6, next));
+    snprintf(ret, size,
+             "bids: of %u agents asked, that of %s was best: %s of waiting, running and price%s; "
+             "place %u of %u in its queue",
+             auction->asked, self->cluster->nodes[agent->node_first].name,
+             adl_reason_time(auction->cost_us[0] * 1e-6, cost), second,
+             entry->phase == ADL_ENTRY_WAITS ? place_in_queue(self, auction->entry) : 0, agent->queue.count);
+}
+
+const struct adl_policy_ops adl_policy_market = {
+    .name = "market",
+    .summary = "an agent for each node bids for jobs that are announced to a few; decisions cost the same at any size",
+    .track_running = false,
+    .takes_reported = true,
+    ADL_POLICY_OPTIONS(options, struct adl_market_options),
+    .create = create,
+    .destroy = destroy,
+    .copy = copy,
+    .rank = rank,
+    .decide = decide,
+    .observe = observe,
+    .inherit = inherit,
+    .explain = explain,
+};

@@ -1,0 +1,154 @@
+/* market: the private header of policy market: hosting.c (an agent's side), auction.c (the auctioneer's), gang.c
+ * (gangs across nodes), market.c (the policy). */
+#ifndef ADLRO_POLICY_MARKET_MARKET_H
+#define ADLRO_POLICY_MARKET_MARKET_H
+
+#include "model/plan.h"
+#include "policy/adlro/corrections.h"
+#include "policy/market/agent.h"
+#include "policy/market/directory.h"
+#include "policy/market/network.h"
+#include "state/state.h"
+
+#define ADL_ASKED_MAX 64 /* agents that a job can be announced to */
+
+enum adl_auction_phase {
+    ADL_AUCTION_NONE,
+    ADL_AUCTION_NEW,     /* to be announced */
+    ADL_AUCTION_OPEN,    /* announced */
+    ADL_AUCTION_AWARDED, /* its winner has not answered yet */
+    ADL_AUCTION_OWNED,   /* an agent has it */
+    ADL_AUCTION_PARTS,   /* agents have parts of it */
+    ADL_AUCTION_PAUSED,  /* nobody could take it: it is announced again later */
+    ADL_AUCTION_STARTED,
+};
+
+/* What the auctioneer knows of a job. */
+struct adl_auction {
+    uint64_t id; /* number of the job */
+    uint32_t epoch;
+    bool live;       /* its job is */
+    uint8_t phase;   /* enum adl_auction_phase */
+    uint32_t tries;  /* announcements in vain, or gangs that did not come together */
+    uint32_t resent; /* awards without an answer */
+    uint32_t vain;   /* announcements in vain since anything changed in the cluster */
+    bool stalled;    /* it waits for a change */
+    uint8_t moved;   /* as in what is announced */
+    uint16_t asked, answered;
+    uint32_t winner;          /* agent */
+    struct adl_announced won; /* what was announced to it */
+    double cost_us[2];        /* of the best and the next best bid; 0 = none */
+    double rest_us, need_us;  /* by the belief, when it joined */
+    uint32_t hint;            /* agent that asked for it while it waited, or ADL_NONE */
+    uint32_t giver;           /* agent that returned it */
+    uint32_t entry;           /* of the agent that has it, or ADL_NONE */
+    uint32_t parts;           /* chain of bids for parts, then of the parts */
+    uint32_t part_room;       /* parts that it may have */
+    uint32_t previous, next;  /* jobs of one agent */
+    uint64_t bytes;           /* sent about it */
+};
+
+/* A bid for a part of a gang; then, if chosen, the part. */
+struct adl_part {
+    uint32_t agent, bank, next, life;
+    uint16_t gpus, now_gpus;
+    bool chosen, heard, able, ready; /* heard: its agent has answered the award */
+    uint32_t job;                    /* slot */
+    uint32_t after, before;          /* chosen parts of one agent */
+    int64_t start_us, until_us;
+    uint64_t held;
+};
+
+/* What the auctioneer knows of an agent. */
+struct adl_peer {
+    uint32_t life, sent, heard;
+    uint32_t jobs;  /* chain of the auctions it has won */
+    uint32_t parts; /* chain of the parts that it was awarded */
+};
+
+struct adl_market_options {
+    int64_t agent_nodes, asked;
+    bool bids, gossip;
+    double price_weight, energy_weight, sla_weight, fragment_weight, delay_weight, rank_weight;
+};
+
+struct adl_market {
+    struct adl_market_options options;
+    struct adl_bid_weights weights;
+    const struct adl_cluster *cluster;
+    struct adl_corrections *corrections;
+    struct adl_directory directory;
+    struct adl_network network;
+    struct adl_rng rng; /* whom to ask */
+    float power[ADL_TYPES_MAX];
+    int64_t switch_us;
+    /* agents */
+    struct adl_market_agent *agents;
+    struct adl_agent_bank *banks;
+    struct adl_agent_node *nodes;
+    struct adl_agent_gpu *gpus;
+    struct adl_peer *peers;
+    uint32_t *node_agent; /* [node] */
+    uint32_t agent_count;
+    uint32_t *dirty; /* ring of agents that have something to decide */
+    uint32_t dirty_first, dirty_count;
+    /* jobs */
+    struct adl_auction *auctions; /* [slot] */
+    struct adl_entry *entries;
+    struct adl_order_node *order; /* [entry] */
+    struct adl_part *parts;
+    uint32_t *arrivals; /* slots to be announced */
+    uint32_t *started;  /* slots that the last plan started */
+    size_t auction_capacity, entry_capacity, order_capacity, part_capacity, arrival_capacity;
+    uint32_t auction_count, entry_count, part_count; /* that were made: an equal copy may have room for more */
+    uint32_t free_entry, free_part, arrival_first, arrival_count, started_count;
+    uint64_t entry_sequence;
+    uint64_t live, live_parts; /* jobs, and parts that they may have */
+    uint64_t jobs;             /* that were submitted */
+    uint32_t stalled;          /* chain of jobs that nobody could take: they are announced again after a change */
+    bool changed;              /* a job has left, or a GPU has failed or returned, since the last decision */
+    bool failed;
+    uint64_t decision;
+    int64_t wake_us;
+    /* of one decision */
+    const struct adl_state *state;
+    struct adl_plan *plan;
+    int64_t now_us;
+};
+
+/* hosting.c: an agent's side */
+struct adl_agent_view adl_market_view(const struct adl_market *market, uint32_t agent);
+void adl_market_wake_agent(struct adl_market *market, uint32_t agent); /* it has something to decide */
+void adl_market_sense(struct adl_market *market, uint32_t agent);      /* it looks at its own GPUs */
+void adl_market_act(struct adl_market *market, uint32_t agent);
+void adl_market_agent_hears(struct adl_market *market, const struct adl_message *message);
+void adl_market_drop_entry(struct adl_market *market, uint32_t entry);
+void adl_market_crash(struct adl_market *market, uint32_t agent); /* or, if it is down, its return */
+void adl_market_send_up(struct adl_market *market, uint32_t agent, struct adl_message message);
+
+/* auction.c: the auctioneer's side */
+void adl_market_announce(struct adl_market *market, uint32_t slot);
+void adl_market_auctioneer_hears(struct adl_market *market, const struct adl_message *message);
+void adl_market_close(struct adl_market *market, uint32_t slot); /* the job is gone, or starts again from the queue */
+void adl_market_pause(struct adl_market *market, uint32_t slot); /* it is announced again later */
+void adl_market_announce_stalled(struct adl_market *market);
+void adl_market_send_down(struct adl_market *market, uint32_t agent, struct adl_message message);
+struct adl_announced adl_market_describe(const struct adl_market *market, uint32_t slot, uint32_t type, bool part);
+void adl_market_remind(struct adl_market *market, uint32_t slot, int64_t time_us);
+void adl_market_count(struct adl_market *market, const struct adl_message *message); /* its bytes, for its job */
+
+/* Starts a job on GPUs that the caller has written into the plan. 0 or ADL_EREFUSED. */
+int adl_market_propose(struct adl_market *market, uint32_t slot, double cost_us, double next_us);
+
+/* gang.c: gangs that no bank can hold */
+void adl_market_announce_gang(struct adl_market *market, uint32_t slot);
+void adl_market_gang_bid(struct adl_market *market, const struct adl_message *message);
+void adl_market_gang_choose(struct adl_market *market, uint32_t slot);
+void adl_market_gang_able(struct adl_market *market, const struct adl_message *message);
+void adl_market_gang_ready(struct adl_market *market, const struct adl_message *message);
+void adl_market_gang_abort(struct adl_market *market, uint32_t slot); /* its parts are no longer theirs */
+void adl_market_gang_due(struct adl_market *market, uint32_t slot);
+void adl_market_gang_ack(struct adl_market *market, const struct adl_message *message);
+void adl_market_gang_hello(struct adl_market *market, uint32_t agent); /* it has forgotten its parts */
+
+#endif

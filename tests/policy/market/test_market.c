@@ -1,0 +1,418 @@
+/* Tests of policy market as a whole: gangs, idle agents, and runs on networks that lose messages and agents that crash.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "settings.h"
+#include "state_fixture.h"
+
+#include "engine/engine.h"
+#include "experiment/run.h"
+#include "policy/market/market.h"
+#include "policy/policy.h"
+#include "scenario/scenario.h"
+#include "sim/world_sim.h"
+
+/* ---- decisions on one state ---- */
+
+struct bench {
+    struct adl_cluster cluster;
+    struct adl_state *state;
+    struct adl_plan plan;
+    struct adl_market *market;
+};
+
+static void open_bench(struct bench *b, uint32_t nodes, uint32_t gpus)
+{
+    struct adl_policy_config config = {.settings = NULL};
+    *b = (struct bench){.state = NULL};
+    fixture_types(&b->cluster, 1);
+    for (uint32_t n = 0; n < nodes; n++)
+        fixture_node(&b->cluster, 0, gpus);
+    b->state = fixture_state(&b->cluster);
+    assert_int_equal(adl_plan_create(&b->plan, b->cluster.gpu_count), 0);
+    void *policy;
+    assert_int_equal(adl_policy_create(&adl_policy_market, &config, &b->cluster, 1, &policy, NULL), 0);
+    b->market = policy;
+}
+
+static void close_bench(struct bench *b)
+{
+    adl_policy_market.destroy(b->market);
+    adl_plan_clear(&b->plan);
+    adl_state_destroy(b->state);
+    adl_cluster_clear(&b->cluster);
+}
+
+static void submit(struct bench *b, uint32_t slot, uint16_t gpus, int64_t run_us, int flags)
+{
+    struct adl_job_spec spec = fixture_spec(slot + 1, gpus);
+    spec.flags = (uint8_t)flags;
+    assert_int_equal(adl_state_admit(b->state, slot, &spec, (int64_t[]){run_us}), 0);
+    assert_int_equal(adl_state_enqueue(b->state, slot, adl_policy_market.rank(b->market, b->state, slot)), 0);
+}
+
+static void finish(struct bench *b, uint32_t slot)
+{
+    const struct adl_event event = {.time_us = b->state->now_us, .kind = ADL_EVENT_FINISH, .job = slot};
+    adl_policy_market.observe(b->market, &event, b->state);
+    adl_state_finish(b->state, slot);
+}
+
+/* Carries out what is decided at that time; returns how many jobs start. */
+static uint32_t decide_at(struct bench *b, int64_t now_us)
+{
+    uint32_t starts = 0, before;
+    b->state->now_us = now_us;
+    do {
+        before = starts;
+        adl_plan_reset(&b->plan);
+        assert_int_equal(adl_policy_market.decide(b->market, b->state, &b->plan), 0);
+        for (uint32_t i = 0; i < b->plan.command_count; i++)
+            if (b->plan.commands[i].kind == ADL_COMMAND_START) {
+                adl_state_start(b->state, b->plan.commands[i].job, &b->plan.gpus[b->plan.commands[i].gpu_offset]);
+                starts++;
+            }
+    } while (starts > before);
+    return starts;
+}
+
+static void an_agent_that_becomes_idle_gets_a_job_that_waits_for_another(void **state)
+{
+    (void)state;
+    struct bench b;
+    open_bench(&b, 2, 1);
+    submit(&b, 0, 1, 100, 0);
+    submit(&b, 1, 1, 200, 0);
+    assert_int_equal(decide_at(&b, 0), 2);
+    submit(&b, 2, 1, 50, 0);
+    assert_int_equal(decide_at(&b, 10), 0); /* it waits for the GPU that is free at 100 */
+    b.state->now_us = 20;
+    const uint32_t gpu = b.state->jobs[1].first_gpu;
+    finish(&b, 1); /* earlier than believed */
+    assert_int_equal(decide_at(&b, 20), 1);
+    assert_int_equal(b.state->jobs[2].first_gpu, gpu);
+    close_bench(&b);
+}
+
+static void a_job_that_was_cancelled_leaves_its_agents_queue(void **state)
+{
+    (void)state;
+    struct bench b;
+    open_bench(&b, 1, 1);
+    submit(&b, 0, 1, 100, 0);
+    assert_int_equal(decide_at(&b, 0), 1);
+    submit(&b, 1, 1, 10, 0);
+    submit(&b, 2, 1, 50, 0);
+    assert_int_equal(decide_at(&b, 1), 0);
+    assert_int_equal(b.market->agents[0].queue.count, 2);
+    finish(&b, 1);
+    assert_int_equal(b.market->agents[0].queue.count, 1);
+    close_bench(&b);
+}
+
+static void a_waiting_jobs_explanation_has_the_bids(void **state)
+{
+    (void)state;
+    struct bench b;
+    char text[300];
+    open_bench(&b, 3, 1);
+    for (uint32_t slot = 0; slot < 4; slot++)
+        submit(&b, slot, 1, 100000000 * (slot + 1), 0);
+    assert_int_equal(decide_at(&b, 0), 3);
+    adl_policy_market.explain(b.market, b.state, 3, text, sizeof text);
+    assert_non_null(strstr(text, "bids: of 3 agents asked, that of "));
+    assert_non_null(strstr(text, ", next best "));
+    assert_non_null(strstr(text, "; place 1 of 1 in its queue"));
+    close_bench(&b);
+}
+
+/* Two nodes of two GPUs. A job on the second node runs longer than believed, so a gang of four waits for it: the first
+ * node holds its GPUs from the planned time on, and lets them go when that has lasted too long. */
+static void a_gang_that_does_not_come_together_lets_its_gpus_go(void **state)
+{
+    (void)state;
+    struct bench b;
+    open_bench(&b, 2, 2);
+    struct adl_job_spec one = fixture_spec(9, 1);
+    fixture_run(b.state, 8, &one, 100, 2);
+    submit(&b, 0, 4, 80, ADL_JOB_SPAN);
+    assert_int_equal(decide_at(&b, 0), 0);
+    assert_true(b.market->auctions[0].phase == ADL_AUCTION_PARTS && b.market->banks[0].held == 0);
+    assert_int_equal(decide_at(&b, 100), 0);
+    assert_int_equal(b.market->banks[0].held, 3);
+    submit(&b, 1, 2, 5, 0);
+    assert_int_equal(decide_at(&b, 101), 0); /* GPUs 0 and 1 are free, but held */
+    const int64_t until_us = 100 + b.market->auctions[0].won.hold_us;
+    assert_true(until_us > 101 && until_us <= 100 + 80);
+    assert_int_equal(decide_at(&b, until_us), 1);
+    assert_int_equal(b.state->jobs[1].phase, ADL_PHASE_RUNNING);
+    assert_int_equal(b.state->jobs[1].first_gpu, 0);
+    finish(&b, 1);
+    finish(&b, 8);
+    decide_at(&b, until_us + 1);
+    for (int64_t now_us = until_us; b.state->jobs[0].phase == ADL_PHASE_PENDING; now_us += 1000) {
+        assert_true(now_us < 1000000);
+        decide_at(&b, now_us);
+    }
+    assert_true(adl_state_spans_nodes(b.state, 0));
+    assert_true(b.market->banks[0].held == 0 && b.market->banks[1].held == 0);
+    close_bench(&b);
+}
+
+/* ---- runs ---- */
+
+#define JOBS 700
+
+static struct adl_scenario load(double rate_per_h)
+{
+    struct adl_scenario scenario;
+    struct adl_error err = {.text = ""};
+    if (adl_scenario_load(ADL_SOURCE_DIR "/scenarios/campus512.yaml", &scenario, NULL, &err))
+        fail_msg("%s", err.text);
+    scenario.workload.jobs = JOBS;
+    scenario.workload.arrivals.rate_per_h = rate_per_h;
+    return scenario;
+}
+
+/* 50 ms, 5 % lost, and each agent is down for a tenth of the time. */
+static const struct adl_network_model bad = {
+    .latency_ms = 50, .jitter = 0.5, .loss = 0.05, .duplicate = 0.05, .crash_mtbf_h = 0.9, .crash_s = 360};
+
+/* What happens to each job, and where jobs start during a partition. */
+struct diary {
+    uint32_t starts[JOBS + 1], ends[JOBS + 1];
+    uint64_t cut_starts, other_starts; /* on nodes of agents that are cut off, and of others meanwhile */
+};
+
+static struct adl_market *made; /* by the last run */
+
+static int create_and_note(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                           void **ret_policy, struct adl_error *err)
+{
+    const int status = adl_policy_market.create(config, cluster, seed, ret_policy, err);
+    made = status ? NULL : *ret_policy;
+    return status;
+}
+
+static int on_command(void *self, const struct adl_command *command, const uint32_t *gpus,
+                      const struct adl_state *state)
+{
+    struct diary *diary = self;
+    if (command->kind != ADL_COMMAND_START)
+        return 0;
+    const struct adl_network *network = &made->network;
+    const double since_s = (double)state->now_us * 1e-6 - network->model.partition_start_s;
+    const uint32_t agent = made->node_agent[adl_gpu_node_of(state->cluster, gpus[0])];
+    diary->starts[state->jobs[command->job].spec.id]++;
+    if (adl_network_cut(network, agent, state->now_us))
+        diary->cut_starts++;
+    else if (since_s >= 0 && since_s < network->model.partition_s)
+        diary->other_starts++;
+    return 0;
+}
+
+static int on_event(void *self, const struct adl_event *event, const struct adl_state *state)
+{
+    struct diary *diary = self;
+    if (event->kind == ADL_EVENT_FINISH)
+        diary->ends[state->jobs[event->job].spec.id]++;
+    return 0;
+}
+
+/* Every job that the auctioneer believes to be an agent's is in that agent's queue. */
+static void check_agreement(const struct adl_market *market, const struct adl_state *state)
+{
+    for (uint32_t slot = 0; slot < market->auction_count; slot++) {
+        const struct adl_auction *auction = &market->auctions[slot];
+        if (auction->phase != ADL_AUCTION_OWNED || state->jobs[slot].phase != ADL_PHASE_PENDING)
+            continue;
+        assert_int_not_equal(auction->entry, ADL_NONE);
+        assert_int_equal(market->entries[auction->entry].agent, auction->winner);
+    }
+}
+
+struct world {
+    struct adl_world_sim *sim;
+    struct adl_engine *engine;
+};
+
+static struct adl_policy_ops ops; /* the policy, with a create that notes what it makes */
+
+static void begin(struct world *w, const struct adl_scenario *scenario, uint64_t seed, struct diary *diary)
+{
+    struct adl_error err = {.text = ""};
+    ops = adl_policy_market;
+    ops.create = create_and_note;
+    if (adl_world_sim_create(scenario, seed, ADL_REGIME_DECLARED, &w->sim, &err))
+        fail_msg("%s", err.text);
+    const struct adl_engine_config config = {.cluster = &scenario->cluster,
+                                             .policy = &ops,
+                                             .policy_config = adl_run_policy_config(scenario),
+                                             .seed = seed,
+                                             .world_ops = &adl_world_sim_ops,
+                                             .world = w->sim,
+                                             .observers = {{.self = diary, .event = on_event, .command = on_command}},
+                                             .observer_count = diary ? 1 : 0};
+    if (adl_engine_create(&config, &w->engine, &err))
+        fail_msg("%s", err.text);
+}
+
+static bool step(struct world *w)
+{
+    struct adl_error err = {.text = ""};
+    const int status = adl_engine_step(w->engine, &err);
+    if (status < 0)
+        fail_msg("%s", err.text);
+    return status > 0;
+}
+
+static void end(struct world *w)
+{
+    adl_engine_destroy(w->engine);
+    adl_world_sim_destroy(w->sim);
+}
+
+/* Runs to the end: nothing is refused, and each job starts and ends once. Returns the hash of all plans. */
+static uint64_t run_whole(const struct adl_scenario *scenario, uint64_t seed, struct diary *diary,
+                          struct adl_traffic *ret_traffic)
+{
+    struct world w;
+    memset(diary, 0, sizeof *diary);
+    begin(&w, scenario, seed, diary);
+    while (step(&w))
+        ;
+    const struct adl_engine_counts *counts = adl_engine_counts(w.engine);
+    const uint64_t hash = counts->plan_hash;
+    if (counts->refused > 0)
+        fail_msg("%d refused: %s", (int)counts->refused, counts->last_refusal.text);
+    for (uint32_t id = 1; id <= JOBS; id++)
+        if (diary->starts[id] != 1 || diary->ends[id] != 1)
+            fail_msg("job %u: %u starts, %u ends", id, diary->starts[id], diary->ends[id]);
+    check_agreement(made, adl_engine_state(w.engine));
+    *ret_traffic = made->network.traffic;
+    end(&w);
+    return hash;
+}
+
+static void every_job_runs_once_though_messages_are_lost_and_agents_crash(void **state)
+{
+    (void)state;
+    static struct diary diary;
+    struct adl_traffic traffic;
+    struct adl_scenario scenario = load(400);
+    scenario.network = bad;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        const uint64_t hash = run_whole(&scenario, seed, &diary, &traffic);
+        assert_true(traffic.lost > 100 && traffic.doubled > 100);
+        if (seed == 1)
+            assert_true(hash == run_whole(&scenario, seed, &diary, &traffic)); /* equal seeds, equal plans */
+    }
+    adl_scenario_clear(&scenario);
+}
+
+static void during_a_partition_both_halves_start_jobs_and_afterwards_they_agree(void **state)
+{
+    (void)state;
+    static struct diary diary;
+    struct adl_traffic traffic;
+    struct adl_scenario scenario = load(1500);
+    scenario.network = (struct adl_network_model){
+        .latency_ms = 50, .loss = 0.05, .partition_start_s = 1500, .partition_s = 600, .partition_share = 0.5};
+    run_whole(&scenario, 1, &diary, &traffic);
+    assert_true(diary.cut_starts > 5 && diary.other_starts > 5);
+    adl_scenario_clear(&scenario);
+}
+
+static void a_copy_decides_alike_with_messages_on_their_way(void **state)
+{
+    (void)state;
+    struct world original, copy;
+    struct adl_error err = {.text = ""};
+    struct adl_scenario scenario = load(800);
+    scenario.network = bad;
+    scenario.workload.jobs = 200;
+    begin(&original, &scenario, 1, NULL);
+    begin(&copy, &scenario, 2, NULL);
+    for (int i = 0; i < 2000; i++)
+        assert_true(step(&original) && step(&copy));
+    if (adl_engine_copy(copy.engine, original.engine, &err) || adl_world_sim_copy(copy.sim, original.sim, &err))
+        fail_msg("%s", err.text);
+    while (step(&original))
+        assert_true(step(&copy));
+    assert_false(step(&copy));
+    assert_true(adl_engine_counts(original.engine)->plan_hash == adl_engine_counts(copy.engine)->plan_hash);
+    end(&original);
+    end(&copy);
+    adl_scenario_clear(&scenario);
+}
+
+/* Bytes about a job that runs in one node, by asked agents and the number of announcements. */
+static uint64_t bytes_at_most(uint64_t asked)
+{
+    const uint64_t each = asked * (adl_message_bytes(ADL_MESSAGE_ASK) + adl_message_bytes(ADL_MESSAGE_BID)) +
+                          adl_message_bytes(ADL_MESSAGE_AWARD) + adl_message_bytes(ADL_MESSAGE_ACK) +
+                          adl_message_bytes(ADL_MESSAGE_RETURN) + adl_message_bytes(ADL_MESSAGE_SETTLED);
+    return each * (1 + ADL_MARKET_MOVES_MAX);
+}
+
+static void what_a_job_costs_in_messages_is_bounded(void **state)
+{
+    (void)state;
+    static struct diary diary;
+    struct adl_traffic traffic, few;
+    struct adl_scenario scenario = load(2000);
+    for (uint32_t m = 0; m < scenario.workload.mix_count; m++) {
+        struct adl_mix *mix = &scenario.workload.mix[m];
+        mix->flags &= (uint8_t)~ADL_JOB_SPAN;
+        for (uint32_t g = 0; g < mix->gang_count; g++)
+            mix->gang_gpus[g] = mix->gang_gpus[g] < 8 ? mix->gang_gpus[g] : 8;
+    }
+    run_whole(&scenario, 1, &diary, &traffic);
+    print_message("%.1f messages and %.0f bytes a job, at most %.0f bytes\n", (double)traffic.messages / JOBS,
+                  (double)traffic.bytes / JOBS, (double)traffic.most_bytes);
+    assert_int_equal(traffic.lost, 0);
+    assert_true(traffic.most_bytes <= bytes_at_most(6));
+    assert_true(traffic.bytes <= 2 * bytes_at_most(6) * JOBS); /* with what agents tell of their loads */
+    set_option(&scenario, "asked", "2");
+    run_whole(&scenario, 1, &diary, &few);
+    assert_true(few.most_bytes <= bytes_at_most(2) && few.messages < traffic.messages);
+    adl_scenario_clear(&scenario);
+}
+
+static void racks_random_samples_and_agents_without_bids_finish_all_jobs(void **state)
+{
+    (void)state;
+    static const char *const readings[][2] = {
+        {"agent_nodes", "8"}, {"agent_nodes", "64"}, {"bids", "false"}, {"gossip", "false"}, {"asked", "1"}};
+    static struct diary diary;
+    struct adl_traffic traffic;
+    for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) {
+        struct adl_scenario scenario = load(600);
+        set_option(&scenario, readings[i][0], "%s", readings[i][1]);
+        run_whole(&scenario, 1, &diary, &traffic);
+        adl_scenario_clear(&scenario);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_agent_that_becomes_idle_gets_a_job_that_waits_for_another),
+        cmocka_unit_test(a_job_that_was_cancelled_leaves_its_agents_queue),
+        cmocka_unit_test(a_waiting_jobs_explanation_has_the_bids),
+        cmocka_unit_test(a_gang_that_does_not_come_together_lets_its_gpus_go),
+        cmocka_unit_test(every_job_runs_once_though_messages_are_lost_and_agents_crash),
+        cmocka_unit_test(during_a_partition_both_halves_start_jobs_and_afterwards_they_agree),
+        cmocka_unit_test(a_copy_decides_alike_with_messages_on_their_way),
+        cmocka_unit_test(what_a_job_costs_in_messages_is_bounded),
+        cmocka_unit_test(racks_random_samples_and_agents_without_bids_finish_all_jobs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

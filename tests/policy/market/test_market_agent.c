@@ -1,0 +1,358 @@
+/* Tests of policy/market/agent.h: what one agent decides, on memory made by hand; and that it reads no other memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "policy/market/agent.h"
+
+#define AGENTS  5
+#define GPUS    4
+#define ENTRIES 16
+#define NOW     1000000
+
+/* All that a market of five nodes with four GPUs each keeps. */
+struct memory {
+    struct adl_market_agent agents[AGENTS];
+    struct adl_agent_bank banks[AGENTS];
+    struct adl_agent_node nodes[AGENTS];
+    struct adl_agent_gpu gpus[AGENTS * GPUS];
+    struct adl_entry entries[ENTRIES];
+    struct adl_order_node order[ENTRIES];
+    uint32_t entry_count;
+};
+
+static const struct adl_bid_weights plain = {0};
+static const float power[] = {1, 1.5F};
+
+static void set_up(struct memory *m)
+{
+    memset(m, 0, sizeof *m);
+    for (uint32_t a = 0; a < AGENTS; a++) {
+        adl_order_init(&m->agents[a].queue);
+        m->agents[a].others = ADL_NONE;
+        m->agents[a].bank_first = m->agents[a].node_first = a;
+        m->agents[a].gpu_first = a * GPUS;
+        m->agents[a].bank_count = 1;
+        m->banks[a] = (struct adl_agent_bank){.free_mask = 0xf, .gpus = GPUS, .up_gpus = GPUS};
+        m->nodes[a] =
+            (struct adl_agent_node){.free_cores = 32, .free_memory_mib = 4096, .cores = 32, .memory_mib = 4096};
+        for (uint32_t g = 0; g < GPUS; g++)
+            m->gpus[a * GPUS + g] = (struct adl_agent_gpu){.job = ADL_NONE};
+    }
+}
+
+static struct adl_agent_view view_of(const struct memory *m, uint32_t agent, const struct adl_bid_weights *weights)
+{
+    return (struct adl_agent_view){.self = &m->agents[agent],
+                                   .banks = &m->banks[agent],
+                                   .nodes = &m->nodes[agent],
+                                   .gpus = &m->gpus[agent * GPUS],
+                                   .entries = m->entries,
+                                   .order = m->order,
+                                   .weights = weights,
+                                   .power = power};
+}
+
+static struct adl_announced job_of(uint16_t gpus, int64_t run_us)
+{
+    return (struct adl_announced){.types = 1,
+                                  .gpus = gpus,
+                                  .bank = ADL_NONE,
+                                  .cpu_cores = 1,
+                                  .run_us = run_us,
+                                  .key_us = run_us * gpus,
+                                  .since_us = NOW,
+                                  .due_us = INT64_MAX,
+                                  .others = {{0, (float)run_us}, {1, 2 * (float)run_us}, {ADL_NONE, 0}}};
+}
+
+static void run_on(struct memory *m, uint32_t agent, uint32_t gpu, int64_t end_us)
+{
+    m->banks[agent].free_mask &= ~(UINT64_C(1) << gpu);
+    m->gpus[agent * GPUS + gpu] = (struct adl_agent_gpu){.job = 7, .end_us = end_us};
+}
+
+static uint32_t queue_job(struct memory *m, uint32_t agent, struct adl_announced job)
+{
+    const uint32_t entry = m->entry_count++;
+    m->entries[entry] = (struct adl_entry){.job = job, .phase = ADL_ENTRY_WAITS, .agent = agent};
+    adl_order_insert(m->order, &m->agents[agent].queue, entry, job.key_us, entry, job.gpus);
+    m->agents[agent].queued_us += (double)job.run_us * job.gpus;
+    m->banks[agent].waiting++;
+    return entry;
+}
+
+static double cost(const struct memory *m, uint32_t agent, const struct adl_bid_weights *weights,
+                   struct adl_announced job)
+{
+    const struct adl_agent_view view = view_of(m, agent, weights);
+    const struct adl_bid bid = adl_agent_bid(&view, &job, NOW);
+    assert_true(bid.possible);
+    return bid.cost_us;
+}
+
+/* ---- bids ---- */
+
+static void an_idle_agent_bids_the_run_time(void **state)
+{
+    (void)state;
+    struct memory m;
+    set_up(&m);
+    assert_true(cost(&m, 0, &plain, job_of(1, 500)) == 500);
+}
+
+static void a_busy_agent_adds_the_wait_for_the_gpus_that_the_job_needs(void **state)
+{
+    (void)state;
+    struct memory m;
+    set_up(&m);
+    for (uint32_t g = 0; g < GPUS; g++)
+        run_on(&m, 0, g, NOW + 100 * (g + 1));
+    assert_true(cost(&m, 0, &plain, job_of(1, 500)) == 600);
+    assert_true(cost(&m, 0, &plain, job_of(3, 500)) == 800);
+}
+
+static void jobs_before_it_in_the_queue_count_and_those_behind_it_are_delayed(void **state)
+{
+    (void)state;
+    struct memory m;
+    const struct adl_bid_weights delays = {.delay = 1};
+    set_up(&m);
+    for (uint32_t g = 0; g < GPUS; g++)
+        run_on(&m, 0, g, NOW + 100);
+    queue_job(&m, 0, job_of(4, 50));
+    queue_job(&m, 0, job_of(4, 900));
+    assert_true(cost(&m, 0, &plain, job_of(4, 200)) == 100 + 50 + 200);
+    assert_true(cost(&m, 0, &delays, job_of(4, 200)) == 100 + 50 + 200 + 200);
+}
+
+static void price_energy_deadline_and_fragments_count_as_shares_of_the_run(void **state)
+{
+    (void)state;
+    struct memory m;
+    struct adl_announced job = job_of(1, 1000);
+    set_up(&m);
+    job.price = 0.25F;
+    assert_true(cost(&m, 0, &(struct adl_bid_weights){.price = 2}, job) == 1500);
+    assert_true(cost(&m, 0, &(struct adl_bid_weights){.fragment = 1}, job) == 1750);
+    job.due_us = NOW + 999;
+    assert_true(cost(&m, 0, &(struct adl_bid_weights){.sla = 0.5}, job) == 1500);
+    job.due_us = NOW + 1000;
+    assert_true(cost(&m, 0, &(struct adl_bid_weights){.sla = 0.5}, job) == 1000);
+    m.banks[0].type = job.type = 1;
+    assert_true(cost(&m, 0, &(struct adl_bid_weights){.energy = 1}, job) == 1500);
+}
+
+static void an_agent_does_not_bid_for_what_it_can_never_host(void **state)
+{
+    (void)state;
+    struct memory m;
+    struct adl_announced job = job_of(5, 100);
+    set_up(&m);
+    const struct adl_agent_view view = view_of(&m, 0, &plain);
+    assert_false(adl_agent_bid(&view, &job, NOW).possible);
+    job.gpus = 4;
+    assert_true(adl_agent_bid(&view, &job, NOW).possible);
+    m.banks[0].up_gpus = 3; /* one is down */
+    assert_false(adl_agent_bid(&view, &job, NOW).possible);
+    job.gpus = 2;
+    job.cpu_cores = 17;
+    assert_false(adl_agent_bid(&view, &job, NOW).possible);
+}
+
+static void for_a_part_of_a_gang_it_says_what_it_has_now_and_what_later(void **state)
+{
+    (void)state;
+    struct memory m;
+    struct adl_announced job = job_of(16, 100);
+    set_up(&m);
+    job.part = true;
+    job.bank = 0;
+    run_on(&m, 0, 2, NOW + 300);
+    const struct adl_agent_view view = view_of(&m, 0, &plain);
+    const struct adl_bid bid = adl_agent_bid(&view, &job, NOW);
+    assert_true(bid.possible && bid.now_gpus == 3 && bid.gpus == 4 && bid.start_us == NOW + 300);
+}
+
+/* ---- starts ---- */
+
+static void the_first_in_rank_that_fits_starts(void **state)
+{
+    (void)state;
+    struct memory m;
+    set_up(&m);
+    run_on(&m, 0, 0, NOW + 300);
+    queue_job(&m, 0, job_of(4, 10));
+    const uint32_t second = queue_job(&m, 0, job_of(2, 100));
+    queue_job(&m, 0, job_of(1, 900));
+    const struct adl_agent_view view = view_of(&m, 0, &plain);
+    assert_int_equal(adl_agent_choose(&view, NOW).entry, second);
+}
+
+static void nobody_delays_a_job_that_has_waited_longer_than_it_runs(void **state)
+{
+    (void)state;
+    struct memory m;
+    struct adl_announced waits = job_of(4, 10);
+    set_up(&m);
+    run_on(&m, 0, 0, NOW + 300);
+    waits.since_us = NOW - 10;
+    queue_job(&m, 0, waits);
+    queue_job(&m, 0, job_of(1, 301));
+    struct adl_agent_view view = view_of(&m, 0, &plain);
+    assert_int_equal(adl_agent_choose(&view, NOW).entry, ADL_NONE);
+    const uint32_t shorter = queue_job(&m, 0, job_of(1, 300));
+    view = view_of(&m, 0, &plain);
+    assert_int_equal(adl_agent_choose(&view, NOW).entry, shorter);
+}
+
+static void a_job_that_no_bank_can_run_any_more_is_hopeless(void **state)
+{
+    (void)state;
+    struct memory m;
+    set_up(&m);
+    const uint32_t entry = queue_job(&m, 0, job_of(4, 10));
+    m.banks[0].up_gpus = 3;
+    m.banks[0].free_mask = 0x7;
+    const struct adl_agent_view view = view_of(&m, 0, &plain);
+    const struct adl_agent_choice choice = adl_agent_choose(&view, NOW);
+    assert_true(choice.entry == ADL_NONE && choice.hopeless == entry);
+}
+
+static void gpus_that_are_held_for_a_gang_are_nobody_elses(void **state)
+{
+    (void)state;
+    struct memory m;
+    set_up(&m);
+    queue_job(&m, 0, job_of(2, 10));
+    m.banks[0].held = 0x7;
+    const struct adl_agent_view view = view_of(&m, 0, &plain);
+    assert_int_equal(adl_agent_choose(&view, NOW).entry, ADL_NONE);
+    assert_int_equal(adl_agent_tell(&view, 0, NOW).free_gpus, 1);
+}
+
+/* All GPUs are busy until NOW + 1000, so that every job waits at least as long. */
+static void an_agent_gives_away_the_job_that_gains_most_for_its_gpu_time(void **state)
+{
+    (void)state;
+    struct memory m;
+    set_up(&m);
+    for (uint32_t g = 0; g < GPUS; g++)
+        run_on(&m, 0, g, NOW + 1000);
+    queue_job(&m, 0, job_of(3, 10));
+    const uint32_t shorter = queue_job(&m, 0, job_of(2, 100)), longer = queue_job(&m, 0, job_of(2, 900));
+    const struct adl_agent_view view = view_of(&m, 0, &plain);
+    assert_int_equal(adl_agent_spare(&view, 1, 2, NOW), shorter);
+    assert_int_equal(adl_agent_spare(&view, 1, 1, NOW), ADL_NONE); /* none is so small */
+    assert_int_equal(adl_agent_spare(&view, 4, 2, NOW), ADL_NONE); /* none runs on that type */
+    m.entries[shorter].job.moved = ADL_MARKET_MOVES_MAX;
+    assert_int_equal(adl_agent_spare(&view, 1, 2, NOW), longer);
+}
+
+static void an_agent_keeps_a_job_that_would_be_done_later_elsewhere(void **state)
+{
+    (void)state;
+    struct memory m;
+    set_up(&m);
+    for (uint32_t g = 0; g < GPUS; g++)
+        run_on(&m, 0, g, NOW + 1000);
+    const uint32_t longer = queue_job(&m, 0, job_of(1, 1001)); /* on the other type it takes twice as long */
+    const struct adl_agent_view view = view_of(&m, 0, &plain);
+    assert_int_equal(adl_agent_spare(&view, 2, 4, NOW), ADL_NONE);
+    assert_int_equal(adl_agent_spare(&view, 1, 4, NOW), longer);
+}
+
+/* ---- locality ---- */
+
+/* Garbage wherever the agent has nothing. */
+static void poison(struct memory *m, uint32_t agent)
+{
+    const struct memory before = *m;
+    memset(m, 0xff, sizeof *m);
+    m->agents[agent] = before.agents[agent];
+    m->banks[agent] = before.banks[agent];
+    m->nodes[agent] = before.nodes[agent];
+    memcpy(&m->gpus[agent * GPUS], &before.gpus[agent * GPUS], GPUS * sizeof *m->gpus);
+    for (uint32_t e = before.agents[agent].queue.first; e != ADL_NONE; e = before.order[e].next) {
+        m->entries[e] = before.entries[e];
+        m->order[e] = before.order[e];
+    }
+}
+
+struct decided {
+    struct adl_bid bids[3];
+    struct adl_agent_choice choice;
+    uint32_t spare;
+    double load;
+    struct adl_bank_load told;
+};
+
+static void decide(const struct memory *m, uint32_t agent, struct decided *ret)
+{
+    const struct adl_bid_weights weights = {.price = 2, .energy = 0.1, .sla = 0.5, .fragment = 0.1, .delay = 0.3};
+    const struct adl_agent_view view = view_of(m, agent, &weights);
+    struct adl_announced asked[] = {job_of(1, 77), job_of(4, 300), job_of(9, 40)};
+    memset(ret, 0, sizeof *ret);
+    asked[2].part = true;
+    asked[2].bank = agent;
+    for (int i = 0; i < 3; i++) {
+        const struct adl_bid bid = adl_agent_bid(&view, &asked[i], NOW);
+        ret->bids[i].possible = bid.possible;
+        ret->bids[i].cost_us = bid.cost_us;
+        ret->bids[i].start_us = bid.start_us;
+        ret->bids[i].gpus = bid.gpus;
+        ret->bids[i].now_gpus = bid.now_gpus;
+    }
+    ret->choice = adl_agent_choose(&view, NOW);
+    ret->spare = adl_agent_spare(&view, 1, 2, NOW);
+    ret->load = adl_agent_load(&view, 0);
+    const struct adl_bank_load told = adl_agent_tell(&view, 0, NOW);
+    ret->told.bank = told.bank;
+    ret->told.free_gpus = told.free_gpus;
+    ret->told.waiting = told.waiting;
+    ret->told.open_us = told.open_us;
+}
+
+static void an_agent_decides_the_same_bits_when_all_other_memory_is_garbage(void **state)
+{
+    (void)state;
+    struct memory m, poisoned;
+    struct decided whole, alone;
+    set_up(&m);
+    for (uint32_t a = 0; a < AGENTS; a++)
+        for (uint32_t g = 0; g < a; g++)
+            run_on(&m, a, g, NOW + 1000 * (a + 1) + 10 * g);
+    for (uint32_t i = 0; i < ENTRIES; i++)
+        queue_job(&m, i % AGENTS, job_of((uint16_t)(1 + i % 4), 50 + 13 * i));
+    for (uint32_t a = 0; a < AGENTS; a++) {
+        poisoned = m;
+        poison(&poisoned, a);
+        decide(&m, a, &whole);
+        decide(&poisoned, a, &alone);
+        assert_memory_equal(&whole, &alone, sizeof whole);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_idle_agent_bids_the_run_time),
+        cmocka_unit_test(a_busy_agent_adds_the_wait_for_the_gpus_that_the_job_needs),
+        cmocka_unit_test(jobs_before_it_in_the_queue_count_and_those_behind_it_are_delayed),
+        cmocka_unit_test(price_energy_deadline_and_fragments_count_as_shares_of_the_run),
+        cmocka_unit_test(an_agent_does_not_bid_for_what_it_can_never_host),
+        cmocka_unit_test(for_a_part_of_a_gang_it_says_what_it_has_now_and_what_later),
+        cmocka_unit_test(the_first_in_rank_that_fits_starts),
+        cmocka_unit_test(nobody_delays_a_job_that_has_waited_longer_than_it_runs),
+        cmocka_unit_test(a_job_that_no_bank_can_run_any_more_is_hopeless),
+        cmocka_unit_test(gpus_that_are_held_for_a_gang_are_nobody_elses),
+        cmocka_unit_test(an_agent_gives_away_the_job_that_gains_most_for_its_gpu_time),
+        cmocka_unit_test(an_agent_keeps_a_job_that_would_be_done_later_elsewhere),
+        cmocka_unit_test(an_agent_decides_the_same_bits_when_all_other_memory_is_garbage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
