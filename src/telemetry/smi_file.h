@@ -34,5 +34,7 @@ double adl_pcie_rate(const struct adl_pcie_link *link);
 
 /* The generation of a link of so many GT/s, 0 if there is none. */
 uint32_t adl_pcie_generation(double gts);
+/* A possible number of lanes, else 0. */
+uint32_t adl_pcie_lanes(double lanes);
 
 #endif

@@ -64,7 +64,7 @@ static void power_value(struct reader *reader, const char *key, const char *text
 
 static void link_value(struct adl_pcie_link *link, const char *key, const char *text)
 {
-    const uint32_t value = (uint32_t)number(text);
+    const uint32_t value = adl_pcie_lanes(number(text)); /* generations are small numbers too */
     if (strcmp(key, "/pcie_gen/max_link_gen") == 0)
         link->generation_max = value;
     else if (strcmp(key, "/pcie_gen/current_link_gen") == 0)

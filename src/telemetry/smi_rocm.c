@@ -32,6 +32,11 @@ uint32_t adl_pcie_generation(double gts)
     return 0;
 }
 
+uint32_t adl_pcie_lanes(double lanes)
+{
+    return lanes >= 1 && lanes <= 64 ? (uint32_t)lanes : 0;
+}
+
 double adl_pcie_rate(const struct adl_pcie_link *link)
 {
     /* GB/s of a lane after its line code */
@@ -51,7 +56,7 @@ static bool read_link(const char *text, uint32_t *ret_generation, uint32_t *ret_
     while (from > text && strchr("0123456789.", from[-1]))
         from--;
     *ret_generation = adl_pcie_generation(number(from));
-    *ret_lanes = (uint32_t)number(unit + 6) % 256;
+    *ret_lanes = adl_pcie_lanes(number(unit + 6));
     return *ret_generation > 0 && *ret_lanes > 0;
 }
 

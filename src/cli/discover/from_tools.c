@@ -73,8 +73,8 @@ static struct adl_pcie_link link_of(const char *pci)
 {
     return (struct adl_pcie_link){.generation = adl_pcie_generation(read_pci(pci, "current_link_speed")),
                                   .generation_max = adl_pcie_generation(read_pci(pci, "max_link_speed")),
-                                  .lanes = (uint32_t)read_pci(pci, "current_link_width") % 256,
-                                  .lanes_max = (uint32_t)read_pci(pci, "max_link_width") % 256};
+                                  .lanes = adl_pcie_lanes(read_pci(pci, "current_link_width")),
+                                  .lanes_max = adl_pcie_lanes(read_pci(pci, "max_link_width"))};
 }
 
 static int add_devices(struct adl_findings *findings, const struct adl_gpu_device *devices, uint32_t count,
