@@ -4,13 +4,13 @@
 #include "base/heap.h"
 #include "experiment/run.h"
 #include "foresight.h"
-#include "predict/residuals.h"
+#include "predict/owner_residuals.h"
 
 #include <string.h>
 
 #define DATA ADL_SOURCE_DIR "/../shared/data/"
 
-enum { CAPACITY = 4096, USERS = 1024, HISTORY = 1000000, VISITS = 8 };
+enum { CAPACITY = 4096, USERS = 1024, HISTORY = 1000000 };
 
 static int missed;
 
@@ -37,7 +37,9 @@ struct guess {
     struct adl_shape shape;
     double predicted_us;
     bool limited, made;
-    uint8_t reached; /* ages that life tables have counted it at */
+    struct adl_life life; /* what life tables have counted of it */
+    int64_t due_us;       /* when they are to count it next */
+    uint64_t owner_key;   /* of its owner's residuals, without a limit */
 };
 
 struct mean {
@@ -47,9 +49,10 @@ struct mean {
 struct course {
     struct adl_similar *similar;
     struct adl_residuals residuals[2]; /* without and with a limit */
-    struct guess *guesses;             /* [job] */
-    size_t *live, *live_at;            /* jobs that run, and [job] where it is in there */
-    size_t live_count, next_visit;
+    struct adl_owner_residuals *owners;
+    struct guess *guesses;  /* [job] */
+    size_t *live, *live_at; /* jobs that run, and [job] where it is in there */
+    size_t live_count;
     struct mean users[USERS + 1]; /* the last: everybody */
     size_t count, half, most, limits;
     double ours, of_mean, ours_limited, of_limit; /* pinball losses */
@@ -70,9 +73,12 @@ static void learn(struct course *course, const struct past_job *job, const struc
         means[i]->count += 1;
     }
     adl_similar_learn(course->similar, &job->traits, job->run_us, job->class_index);
-    if (guess->made)
-        adl_residuals_learn(&course->residuals[guess->limited], &guess->shape,
-                            (double)job->run_us / guess->predicted_us);
+    if (!guess->made)
+        return;
+    const double ratio = (double)job->run_us / guess->predicted_us;
+    adl_residuals_learn(&course->residuals[guess->limited], &guess->shape, ratio);
+    if (!guess->limited)
+        adl_owner_residuals_learn(course->owners, guess->owner_key, &guess->shape, ratio);
 }
 
 static void end_life(struct course *course, const struct past_job *jobs, size_t ended)
@@ -81,37 +87,40 @@ static void end_life(struct course *course, const struct past_job *jobs, size_t 
     course->live[at] = last;
     course->live_at[last] = at;
     if (!jobs[ended].traits.values[ADL_TRAIT_LIMIT_US].known)
-        adl_similar_end(course->similar, &jobs[ended].traits, course->guesses[ended].reached,
-                        (double)jobs[ended].run_us);
+        adl_similar_end(course->similar, &jobs[ended].traits, &course->guesses[ended].life, (double)jobs[ended].run_us);
 }
 
-/* As the belief does: a few of the jobs that run are known to take longer than they have. */
+/* As the belief does: jobs that run are known to take longer than they have. */
 static void visit_lives(struct course *course, const struct past_job *jobs, int64_t now_us)
 {
-    for (int v = 0; v < VISITS && course->live_count; v++) {
-        course->next_visit = (course->next_visit + 1) % course->live_count;
-        const size_t j = course->live[course->next_visit];
-        if (!jobs[j].traits.values[ADL_TRAIT_LIMIT_US].known)
-            adl_similar_age(course->similar, &jobs[j].traits, &course->guesses[j].reached,
-                            (double)(now_us - jobs[j].submit_us));
+    for (size_t v = 0; v < course->live_count; v++) {
+        const size_t j = course->live[v];
+        struct guess *guess = &course->guesses[j];
+        if (jobs[j].traits.values[ADL_TRAIT_LIMIT_US].known || guess->due_us > now_us)
+            continue;
+        adl_similar_age(course->similar, &jobs[j].traits, &guess->life, (double)(now_us - jobs[j].submit_us));
+        guess->due_us = jobs[j].submit_us + (int64_t)adl_life_next_us(&guess->life);
     }
 }
 
-static bool within(const struct course *course, const struct guess *guess, double ratio, double low, double high)
+static bool within(const struct adl_residuals *residuals, const struct guess *guess, double ratio, double low,
+                   double high)
 {
-    const struct adl_residuals *residuals = &course->residuals[guess->limited];
     return ratio >= adl_residuals_quantile(residuals, &guess->shape, 0, low) &&
            ratio <= adl_residuals_quantile(residuals, &guess->shape, 0, high);
 }
 
 static void judge(struct course *course, const struct past_job *job, const struct guess *guess)
 {
-    const struct adl_residuals *residuals = &course->residuals[guess->limited];
+    struct adl_residuals room;
+    const struct adl_residuals *all = &course->residuals[guess->limited];
+    const struct adl_residuals *residuals =
+        guess->limited ? all : adl_owner_residuals_find(course->owners, guess->owner_key, all, &room);
     const struct mean *mean = course->users[job->user].count > 0 ? &course->users[job->user] : &course->users[USERS];
     const double run_us = (double)job->run_us, ratio = run_us / guess->predicted_us, mean_us = mean->sum / mean->count;
     const double high_us = guess->predicted_us * adl_residuals_quantile(residuals, &guess->shape, 0, 0.9);
-    course->half += within(course, guess, ratio, 0.25, 0.75);
-    course->most += within(course, guess, ratio, 0.05, 0.95);
+    course->half += within(residuals, guess, ratio, 0.25, 0.75);
+    course->most += within(residuals, guess, ratio, 0.05, 0.95);
     course->ours += pinball(run_us, high_us);
     course->of_mean += pinball(run_us, mean_us);
     course->ours_log += pinball(log(run_us), log(high_us));
@@ -135,6 +144,7 @@ static void predict(struct course *course, const struct past_job *job, struct gu
     ret->shape = adl_shape_of_deciles(prediction.deciles);
     ret->predicted_us = (double)prediction.run_us;
     ret->limited = job->traits.values[ADL_TRAIT_LIMIT_US].known;
+    ret->owner_key = adl_owner_residuals_key(adl_traits_owner(&job->traits), &ret->shape, ret->predicted_us);
     judge(course, job, ret);
 }
 
@@ -147,7 +157,7 @@ static void run_course(struct course *course, const struct past_job *jobs, size_
     course->errors = calloc(count + 1, sizeof *course->errors);
     course->times_us = calloc(count + 1, sizeof *course->times_us);
     if (!course->guesses || !course->live || !course->live_at || !course->errors || !course->times_us ||
-        adl_similar_create(CAPACITY, &course->similar, NULL))
+        adl_similar_create(CAPACITY, &course->similar, NULL) || adl_owner_residuals_create(&course->owners))
         exit(1);
     for (int r = 0; r < 2; r++)
         adl_residuals_init(&course->residuals[r]);
@@ -156,8 +166,8 @@ static void run_course(struct course *course, const struct past_job *jobs, size_
             const size_t ended = adl_heap_pop(&ends).tag;
             learn(course, &jobs[ended], &course->guesses[ended]);
             end_life(course, jobs, ended);
-            visit_lives(course, jobs, jobs[j].submit_us);
         }
+        visit_lives(course, jobs, jobs[j].submit_us);
         predict(course, &jobs[j], &course->guesses[j]);
         course->live_at[j] = course->live_count;
         course->live[course->live_count++] = j;
@@ -170,6 +180,7 @@ static void run_course(struct course *course, const struct past_job *jobs, size_
 static void clear_course(struct course *course)
 {
     adl_similar_destroy(course->similar);
+    adl_owner_residuals_destroy(course->owners);
     free(course->guesses);
     free(course->live);
     free(course->live_at);

@@ -218,6 +218,7 @@ static int admit(struct adl_engine *engine, const struct adl_event *event, struc
     const struct adl_job_spec *spec = event->submit.spec;
     if (spec->gpus < 1)
         return adl_fail(err, ADL_EINVAL, "job %llu asks for no GPU", (unsigned long long)spec->id);
+    adl_belief_age(engine->belief, engine->state, event->time_us);
     int status = adl_belief_admit(engine->belief, event, &predicted);
     if (status == 0)
         status = adl_state_admit(engine->state, event->job, spec, predicted.best_us);

@@ -1,7 +1,7 @@
 #include "predict/belief.h"
 
 #include "base/copy.h"
-#include "predict/residuals.h"
+#include "predict/owner_residuals.h"
 #include "predict/similar.h"
 #include "predict/speeds.h"
 
@@ -25,8 +25,8 @@ enum basis {
 #define SLOPE_OF_LIMIT 1.0
 #define SLOPE_OF_STEPS 0.25
 
-/* Slots whose jobs' ages are learned from whenever a job ends. */
-#define VISITS 8
+/* Slots whose jobs' ages are learned from before a job is predicted, at most. */
+#define VISITS 1024
 
 /* A live job. */
 struct believed {
@@ -36,9 +36,11 @@ struct believed {
     float spread;
     uint32_t neighbours;
     uint8_t basis;              /* enum basis */
-    uint8_t reached;            /* ages that life tables have counted it at */
     bool doubted;               /* it has said of its steps what was not so */
     double told_us, told_at_us; /* the rest by its steps, when it had run that; 0 = it does not say */
+    struct adl_life life;       /* what life tables have counted of it */
+    int64_t due_us;             /* when they are to count it next */
+    uint64_t owner_key;         /* of the owner's residuals; 0 = those of all hold */
 };
 
 struct adl_belief {
@@ -48,6 +50,7 @@ struct adl_belief {
     struct adl_speeds *speeds;                        /* the same, or reported; NULL, too, if there is one type */
     bool reported;                                    /* speeds are those that jobs reported, no others */
     struct adl_residuals residuals[BASIS_COUNT];
+    struct adl_owner_residuals *owners; /* BY_NEIGHBOURS; NULL unless run times are learned */
     struct adl_calibration calibration;
     double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
     struct believed *jobs;            /* [slot] */
@@ -55,23 +58,6 @@ struct adl_belief {
     struct adl_shape steps_shape; /* of what jobs say of their steps */
     uint32_t slots, next_visit;   /* slots that ever had a job, and whose age is looked at next */
 };
-
-/* What limits each kind by specification: training and inference by matrix units and bandwidth, simulation by FP32 and
- * bandwidth, data processing by bandwidth. The geometric mean of the two keeps one inflated figure from deciding alone.
- */
-static double speed_by_specification(const struct adl_gpu_type *type, int kind)
-{
-    const double matrix = type->fp16_tflops > 0 ? sqrt(type->fp32_tflops * type->fp16_tflops) : type->fp32_tflops;
-    switch (kind) {
-    case ADL_KIND_TRAINING:
-    case ADL_KIND_INFERENCE:
-        return sqrt(matrix * type->bandwidth_gbs);
-    case ADL_KIND_SIMULATION:
-        return sqrt(type->fp32_tflops * type->bandwidth_gbs);
-    default:
-        return type->bandwidth_gbs;
-    }
-}
 
 int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct adl_belief **ret)
 {
@@ -81,7 +67,7 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
     belief->cluster = cluster;
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         for (uint32_t t = 0; t < cluster->type_count; t++)
-            belief->spec_speed[kind][t] = speed_by_specification(&cluster->types[t], kind);
+            belief->spec_speed[kind][t] = adl_speed_by_specification(&cluster->types[t], kind);
     for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
         belief->type_speed[t] = 1;
     for (int b = 0; b < BASIS_COUNT; b++)
@@ -89,6 +75,7 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
     adl_calibration_init(&belief->calibration);
     belief->steps_shape = adl_shape_linear(SLOPE_OF_STEPS);
     if ((learned && adl_similar_create(ADL_REMEMBERED_JOBS, &belief->similar, NULL)) ||
+        (learned && adl_owner_residuals_create(&belief->owners)) ||
         (learned && cluster->type_count > 1 && adl_speeds_create(cluster, &belief->speeds, NULL))) {
         adl_belief_destroy(belief);
         return ADL_ENOMEM;
@@ -110,6 +97,7 @@ void adl_belief_destroy(struct adl_belief *belief)
     if (!belief)
         return;
     adl_similar_destroy(belief->similar);
+    adl_owner_residuals_destroy(belief->owners);
     adl_speeds_destroy(belief->speeds);
     free(belief->jobs);
     free(belief);
@@ -119,6 +107,8 @@ void adl_belief_reset(struct adl_belief *belief)
 {
     for (int b = 0; b < BASIS_COUNT; b++)
         adl_residuals_init(&belief->residuals[b]);
+    if (belief->owners)
+        adl_owner_residuals_reset(belief->owners);
     for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
         belief->type_speed[t] = 1;
 }
@@ -135,10 +125,13 @@ void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
     memcpy(belief->residuals, from->residuals, sizeof belief->residuals);
     belief->calibration = from->calibration;
     struct adl_similar *similar = belief->similar;
+    struct adl_owner_residuals *owners = belief->owners;
     struct adl_speeds *speeds = belief->speeds;
     if (similar && from->similar) {
         belief->similar = from->similar;
         from->similar = similar;
+        belief->owners = from->owners;
+        from->owners = owners;
     }
     if (speeds && from->speeds) {
         belief->speeds = from->speeds;
@@ -160,11 +153,14 @@ int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
     *to = *from;
     to->cluster = own.cluster;
     to->similar = own.similar;
+    to->owners = own.owners;
     to->speeds = own.speeds;
     to->job_capacity = own.job_capacity;
     ADL_COPY_ARRAY(to, own, from, jobs, from->job_capacity);
     if (to->similar)
         adl_similar_copy(to->similar, from->similar);
+    if (to->owners)
+        adl_owner_residuals_copy(to->owners, from->owners);
     if (to->speeds)
         adl_speeds_copy(to->speeds, from->speeds);
     return 0;
@@ -178,8 +174,10 @@ static const char *const basis_names[BASIS_COUNT] = {[BY_WORLD] = "world",
 
 static struct adl_belief_parts parts_of(struct adl_belief *belief)
 {
-    struct adl_belief_parts parts = {
-        .similar = belief->similar, .speeds = belief->speeds, .calibration = &belief->calibration};
+    struct adl_belief_parts parts = {.similar = belief->similar,
+                                     .owners = belief->owners,
+                                     .speeds = belief->speeds,
+                                     .calibration = &belief->calibration};
     for (int b = 0; b < BASIS_COUNT; b++) {
         parts.residuals[b] = &belief->residuals[b];
         parts.residual_names[b] = basis_names[b];
@@ -286,6 +284,9 @@ static void predict(struct adl_belief *belief, const struct adl_event *event, st
                                      .shape = adl_shape_of_deciles(prediction.deciles),
                                      .neighbours = prediction.neighbours,
                                      .spread = (float)prediction.spread};
+            if (job->basis == BY_NEIGHBOURS)
+                job->owner_key =
+                    adl_owner_residuals_key(adl_traits_owner(&traits), &job->shape, (double)prediction.run_us);
         }
     }
     for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
@@ -364,21 +365,36 @@ static double age_us(const struct adl_belief *belief, const struct adl_state *st
 
 void adl_belief_enter(struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t time_us)
 {
-    belief->jobs[slot].reached = adl_life_tables_reached(age_us(belief, state, slot, time_us));
+    const struct adl_job *job = &state->jobs[slot];
+    struct adl_traits traits;
+    if (!belief->similar || job->spec.limit_us > 0)
+        return;
+    adl_traits_read(&traits, &job->spec, job->submit_us);
+    adl_similar_enter(belief->similar, &traits, &belief->jobs[slot].life, age_us(belief, state, slot, time_us));
 }
 
-/* Jobs without a limit that run, a few at a time: they are known to take longer than that. */
-static void learn_ages(struct adl_belief *belief, const struct adl_state *state, int64_t now_us)
+/* A job that runs is known to take longer than it has. */
+static void learn_age(struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us)
 {
-    for (int v = 0; v < VISITS; v++) {
-        const uint32_t slot = belief->next_visit;
+    const struct adl_job *job = &state->jobs[slot];
+    struct believed *believed = &belief->jobs[slot];
+    const double age = age_us(belief, state, slot, now_us);
+    struct adl_traits traits;
+    adl_traits_read(&traits, &job->spec, job->submit_us);
+    adl_similar_age(belief->similar, &traits, &believed->life, age);
+    const double left_us = (adl_life_next_us(&believed->life) - age) * here_factor(belief, state, slot);
+    believed->due_us = now_us + (int64_t)(left_us < ADL_REMAINING_MAX_US ? left_us : ADL_REMAINING_MAX_US);
+}
+
+void adl_belief_age(struct adl_belief *belief, const struct adl_state *state, int64_t now_us)
+{
+    const uint32_t slots = belief->slots < state->job_capacity ? belief->slots : (uint32_t)state->job_capacity;
+    for (uint32_t v = 0; belief->similar && v < slots && v < VISITS; v++) {
+        const uint32_t slot = belief->next_visit < slots ? belief->next_visit : 0;
         const struct adl_job *job = &state->jobs[slot];
-        struct adl_traits traits;
-        belief->next_visit = slot + 1 < belief->slots ? slot + 1 : 0;
-        if (job->phase < ADL_PHASE_RUNNING || job->spec.limit_us > 0)
-            continue;
-        adl_traits_read(&traits, &job->spec, job->submit_us);
-        adl_similar_age(belief->similar, &traits, &belief->jobs[slot].reached, age_us(belief, state, slot, now_us));
+        belief->next_visit = slot + 1;
+        if (job->phase >= ADL_PHASE_RUNNING && job->spec.limit_us <= 0 && belief->jobs[slot].due_us <= now_us)
+            learn_age(belief, state, slot, now_us);
     }
 }
 
@@ -390,7 +406,15 @@ static void learn_end(struct adl_belief *belief, const struct adl_event *event, 
     if (job->spec.limit_us > 0 || !(took_us > 0))
         return;
     adl_traits_read(&traits, &job->spec, job->submit_us);
-    adl_similar_end(belief->similar, &traits, belief->jobs[event->job].reached, took_us);
+    adl_similar_end(belief->similar, &traits, &belief->jobs[event->job].life, took_us);
+}
+
+/* The distribution of what a job takes relative to its prediction; in *room, if it is the owner's. */
+static const struct adl_residuals *residuals_of(const struct adl_belief *belief, const struct believed *job,
+                                                struct adl_residuals *room)
+{
+    const struct adl_residuals *all = &belief->residuals[job->basis];
+    return job->owner_key ? adl_owner_residuals_find(belief->owners, job->owner_key, all, room) : all;
 }
 
 static void learn_residual(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
@@ -399,12 +423,15 @@ static void learn_residual(struct adl_belief *belief, const struct adl_event *ev
     const double took_us = age_us(belief, state, event->job, event->time_us);
     if (!(took_us > 0 && job->predicted_us > 0))
         return;
-    struct adl_residuals *residuals = &belief->residuals[job->basis];
+    struct adl_residuals room;
     const double ratio = took_us / job->predicted_us;
     if (job->basis != BY_WORLD)
-        adl_calibration_learn(&belief->calibration, adl_residuals_within(residuals, &job->shape, 0, ratio), ratio,
+        adl_calibration_learn(&belief->calibration,
+                              adl_residuals_within(residuals_of(belief, job, &room), &job->shape, 0, ratio), ratio,
                               event->time_us);
-    adl_residuals_learn(residuals, &job->shape, ratio);
+    adl_residuals_learn(&belief->residuals[job->basis], &job->shape, ratio);
+    if (job->owner_key)
+        adl_owner_residuals_learn(belief->owners, job->owner_key, &job->shape, ratio);
     if (job->told_us > 0 && took_us > job->told_at_us)
         adl_residuals_learn(&belief->residuals[BY_STEPS], &belief->steps_shape,
                             (took_us - job->told_at_us) / job->told_us);
@@ -435,6 +462,7 @@ static void keep(struct adl_belief *belief, const struct adl_event *event, const
         event->evict.fault && job->phase != ADL_PHASE_STOPPING && job->spec.stop_loss == ADL_LOSS_NOTHING;
     const int64_t kept_us = unsaved ? 0 : attempt_us - adl_job_lost_us(&job->spec, attempt_us);
     belief->jobs[event->job].done_us += at_best(belief, state, event->job, kept_us);
+    belief->jobs[event->job].due_us = 0;
 }
 
 void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
@@ -445,7 +473,6 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
         if (belief->similar) {
             learn_similar(belief, event, state);
             learn_end(belief, event, state);
-            learn_ages(belief, state, event->time_us);
         }
         if (belief->speeds && event->outcome.end == ADL_END_COMPLETED)
             adl_speeds_complete(belief->speeds, state, event->job, event->outcome.run_us,
@@ -480,20 +507,22 @@ struct reading {
     double unit_us, u, again_us;
 };
 
-static struct reading read_job(const struct adl_belief *belief, uint32_t slot, double done_us)
+static struct reading read_job(const struct adl_belief *belief, uint32_t slot, double done_us,
+                               struct adl_residuals *room)
 {
     const struct believed *job = &belief->jobs[slot];
     const double since_us = done_us - job->told_at_us;
     if (job->told_us > 0)
         return (struct reading){&belief->residuals[BY_STEPS], &belief->steps_shape, job->told_us,
                                 since_us > 0 ? since_us / job->told_us : 0, since_us < 0 ? -since_us : 0};
-    return (struct reading){&belief->residuals[job->basis], &job->shape, job->predicted_us, done_us / job->predicted_us,
-                            0};
+    return (struct reading){residuals_of(belief, job, room), &job->shape, job->predicted_us,
+                            done_us / job->predicted_us, 0};
 }
 
 double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, double done_us, double q)
 {
-    const struct reading it = read_job(belief, slot, done_us);
+    struct adl_residuals room;
+    const struct reading it = read_job(belief, slot, done_us, &room);
     return it.again_us + it.unit_us * adl_residuals_quantile(it.residuals, it.shape, it.u, q);
 }
 
@@ -510,13 +539,15 @@ int64_t adl_belief_end_us(const struct adl_belief *belief, const struct adl_stat
 
 double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us)
 {
-    const struct reading it = read_job(belief, slot, done_us);
+    struct adl_residuals room;
+    const struct reading it = read_job(belief, slot, done_us, &room);
     return it.again_us + it.unit_us * adl_residuals_mean(it.residuals, it.shape, it.u);
 }
 
 double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us)
 {
-    const struct reading it = read_job(belief, slot, done_us);
+    struct adl_residuals room;
+    const struct reading it = read_job(belief, slot, done_us, &room);
     return it.again_us + it.unit_us * adl_residuals_cost(it.residuals, it.shape, it.u);
 }
 

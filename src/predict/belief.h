@@ -54,6 +54,9 @@ void adl_belief_encode(const struct adl_belief *belief, struct adl_drift *drift,
 int adl_belief_decode(struct adl_belief *belief, struct adl_drift *drift, const void *bytes, size_t size,
                       const struct adl_belief_terms *terms, struct adl_belief_account *ret, struct adl_error *err);
 
+/* Jobs that run are known to take longer than they have: before a SUBMIT. */
+void adl_belief_age(struct adl_belief *belief, const struct adl_state *state, int64_t now_us);
+
 /* The job that a SUBMIT tells of. ADL_ENOMEM only if its slot is beyond what is reserved; what follows allocates
  * nothing. */
 int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret);

@@ -11,6 +11,7 @@
 #define SEAL_SIZE    8
 #define CLASSES_MAX  UINT16_MAX
 #define SECTIONS_MAX 64
+#define LIVES        "life tables by owner" /* "life tables" had other counts: they are not used */
 
 /* Of all that predictions make of a type. */
 static uint64_t digest_of(const struct adl_gpu_type *type)
@@ -91,8 +92,13 @@ void adl_belief_parts_encode(const struct adl_belief_parts *parts, const struct 
         adl_similar_encode(parts->similar, &section);
         put_section(ret, "similar jobs", &section);
         adl_life_tables_encode(adl_similar_life_tables(parts->similar), &section);
-        put_section(ret, "life tables", &section);
+        put_section(ret, LIVES, &section);
         sections += 2;
+    }
+    if (parts->owners) {
+        adl_owner_residuals_encode(parts->owners, &section);
+        put_section(ret, "residuals by owner", &section);
+        sections++;
     }
     if (parts->speeds) {
         adl_speeds_encode(parts->speeds, &section);
@@ -240,9 +246,12 @@ static int decode_section(struct adl_unpack *from, const char *name, const struc
         status = decode_residuals(from, parts, account, err);
     } else if (strcmp(name, "similar jobs") == 0 && parts->similar) {
         status = adl_similar_decode(parts->similar, from, to, &account->jobs, err);
-    } else if (strcmp(name, "life tables") == 0 && parts->similar) {
+    } else if (strcmp(name, LIVES) == 0 && parts->similar) {
         adl_life_tables_decode(adl_similar_life_tables(parts->similar), from, to->same_users);
         status = from->failed ? adl_fail(err, ADL_EINVAL, "its life tables are damaged") : 0;
+    } else if (strcmp(name, "residuals by owner") == 0 && parts->owners) {
+        adl_owner_residuals_decode(parts->owners, from, to->same_users);
+        status = from->failed ? adl_fail(err, ADL_EINVAL, "its errors of predictions by owner are damaged") : 0;
     } else if (strcmp(name, "speeds") == 0 && parts->speeds) {
         status = adl_speeds_decode(parts->speeds, from, to, &account->speeds, err);
     } else if (strcmp(name, "calibration") == 0) {

@@ -14,6 +14,7 @@
 #include "model/scenario.h"
 #include "predict/calibration.h"
 #include "predict/drift/bytes.h"
+#include "predict/owner_residuals.h"
 #include "predict/residuals.h"
 #include "predict/similar.h"
 #include "predict/speeds.h"
@@ -46,6 +47,7 @@ struct adl_belief_terms {
 /* What a belief is made of; NULL: this one has no such part. */
 struct adl_belief_parts {
     struct adl_similar *similar;
+    struct adl_owner_residuals *owners;
     struct adl_speeds *speeds;
     struct adl_calibration *calibration;
     struct adl_drift *drift; /* written and read only where times are dates: other clusters have other GPUs */

@@ -15,7 +15,7 @@
 #define CANDIDATES   128
 #define KERNEL_BITS  300.0 /* a neighbour farther than the nearest by this has 1/e of its weight */
 #define SLOPE_WEIGHT 1.0   /* weight of the slope over all jobs, against the sum of w x^2 among neighbours */
-#define GROUP_WEIGHT 30.0  /* neighbours that the life tables of a job's group weigh as much as */
+#define GROUP_WEIGHT 60.0  /* neighbours that the life tables of a job's group weigh as much as */
 #define LOG_LIMIT    34.0  /* of the logarithm of a time in us: 18 years */
 
 /* Weights, spans and the constants above were chosen on the first third of the Chronus trace and on seeds 101 and 102
@@ -139,6 +139,7 @@ void adl_similar_copy(struct adl_similar *to, const struct adl_similar *from)
     adl_memory_copy(to->memory, from->memory);
     memcpy(to->past, from->past, adl_memory_count(from->memory) * sizeof *to->past);
     to->moments = from->moments;
+    adl_life_tables_copy(to->lives, from->lives);
 }
 
 static bool is_symbol(int trait)
@@ -179,22 +180,32 @@ void adl_similar_learn(struct adl_similar *similar, const struct adl_traits *tra
 
 /* ---- how long jobs without a limit run ---- */
 
-static struct adl_life_group group_of(const struct adl_traits *traits)
+uint64_t adl_traits_owner(const struct adl_traits *traits)
 {
     const struct adl_value *user = &traits->values[ADL_TRAIT_USER], *group = &traits->values[ADL_TRAIT_GROUP];
-    uint64_t owner = adl_hash_u64(adl_hash_start(), user->known ? user->symbol + 1 : 0);
-    owner = adl_hash_u64(owner, group->known ? group->symbol + 1 : 0);
-    return (struct adl_life_group){owner, traits->values[ADL_TRAIT_GANG].symbol};
+    const uint64_t owner = adl_hash_u64(adl_hash_start(), user->known ? user->symbol + 1 : 0);
+    return adl_hash_u64(owner, group->known ? group->symbol + 1 : 0);
 }
 
-void adl_similar_age(struct adl_similar *similar, const struct adl_traits *traits, uint8_t *reached, double age_us)
+static struct adl_life_group group_of(const struct adl_traits *traits)
 {
-    adl_life_tables_age(similar->lives, group_of(traits), reached, age_us);
+    return (struct adl_life_group){adl_traits_owner(traits), traits->values[ADL_TRAIT_GANG].symbol};
 }
 
-void adl_similar_end(struct adl_similar *similar, const struct adl_traits *traits, uint8_t reached, double age_us)
+void adl_similar_age(struct adl_similar *similar, const struct adl_traits *traits, struct adl_life *life, double age_us)
 {
-    adl_life_tables_end(similar->lives, group_of(traits), reached, age_us);
+    adl_life_tables_age(similar->lives, group_of(traits), life, age_us);
+}
+
+void adl_similar_end(struct adl_similar *similar, const struct adl_traits *traits, struct adl_life *life, double age_us)
+{
+    adl_life_tables_end(similar->lives, group_of(traits), life, age_us);
+}
+
+void adl_similar_enter(struct adl_similar *similar, const struct adl_traits *traits, struct adl_life *life,
+                       double age_us)
+{
+    adl_life_tables_enter(similar->lives, group_of(traits), life, age_us);
 }
 
 struct adl_life_tables *adl_similar_life_tables(const struct adl_similar *similar)
@@ -321,7 +332,7 @@ static void shrink(const struct adl_similar *similar, const struct adl_traits *t
 {
     double hazards[ADL_LIFE_BINS], deciles[9], sum = 0, squares = 0, ended[ADL_LIFE_BINS] = {0};
     float of_group[ADL_LIFE_BINS];
-    const double known = adl_life_tables_weight(similar->lives), prior = GROUP_WEIGHT * known / (GROUP_WEIGHT + known);
+    const double known = adl_life_tables_begun(similar->lives), prior = GROUP_WEIGHT * known / (GROUP_WEIGHT + known);
     adl_life_tables_hazards(similar->lives, group_of(traits), of_group);
     for (uint32_t i = 0; i < count; i++) {
         sum += votes[i].weight;
@@ -388,7 +399,7 @@ bool adl_similar_predict(struct adl_similar *similar, const struct adl_traits *t
     const uint32_t limited = limit->known ? keep_limited(votes, count) : 0;
     estimate(votes, limited ? limited : count, limited ? &limit->number : NULL, overall_slope(&similar->moments),
              &prediction);
-    if (!limit->known && adl_life_tables_weight(similar->lives) > 0)
+    if (!limit->known && adl_life_tables_begun(similar->lives) > 0)
         shrink(similar, traits, votes, count, &prediction);
     *ret = prediction;
     return true;

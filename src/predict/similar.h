@@ -44,6 +44,8 @@ struct adl_traits {
 /* Reads a specification; what it leaves open (no cores, no limit, ...) is unknown. */
 void adl_traits_read(struct adl_traits *ret, const struct adl_job_spec *spec, int64_t submit_us);
 
+uint64_t adl_traits_owner(const struct adl_traits *traits); /* user and group */
+
 #define ADL_CLASS_UNKNOWN UINT32_MAX
 
 struct adl_similar_prediction {
@@ -66,10 +68,13 @@ void adl_similar_copy(struct adl_similar *to, const struct adl_similar *from); /
 void adl_similar_learn(struct adl_similar *similar, const struct adl_traits *traits, int64_t run_us,
                        uint32_t class_index);
 
-/* A job without a limit is age_us old, as it runs and when it ends; reached is 0 for a new one (predict/life_tables.h).
- */
-void adl_similar_age(struct adl_similar *similar, const struct adl_traits *traits, uint8_t *reached, double age_us);
-void adl_similar_end(struct adl_similar *similar, const struct adl_traits *traits, uint8_t reached, double age_us);
+/* A job without a limit is age_us old, as it runs, when it ends, and when it is first seen (predict/life_tables.h). */
+void adl_similar_age(struct adl_similar *similar, const struct adl_traits *traits, struct adl_life *life,
+                     double age_us);
+void adl_similar_end(struct adl_similar *similar, const struct adl_traits *traits, struct adl_life *life,
+                     double age_us);
+void adl_similar_enter(struct adl_similar *similar, const struct adl_traits *traits, struct adl_life *life,
+                       double age_us);
 
 /* False, with ret untouched, if no job has completed yet. */
 bool adl_similar_predict(struct adl_similar *similar, const struct adl_traits *traits,

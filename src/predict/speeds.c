@@ -2,6 +2,7 @@
 
 #include "predict/speed_regression.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,23 @@ struct adl_speeds {
         struct adl_job_speeds speeds;
     } kept[KEPT]; /* [hash of what speeds are found by] */
 };
+
+/* What limits each kind by specification: training and inference by matrix units and bandwidth, simulation by FP32 and
+ * bandwidth, data processing by bandwidth. The geometric mean of the two keeps one inflated figure from deciding alone.
+ */
+double adl_speed_by_specification(const struct adl_gpu_type *type, int kind)
+{
+    const double matrix = type->fp16_tflops > 0 ? sqrt(type->fp32_tflops * type->fp16_tflops) : type->fp32_tflops;
+    switch (kind) {
+    case ADL_KIND_TRAINING:
+    case ADL_KIND_INFERENCE:
+        return sqrt(matrix * type->bandwidth_gbs);
+    case ADL_KIND_SIMULATION:
+        return sqrt(type->fp32_tflops * type->bandwidth_gbs);
+    default:
+        return type->bandwidth_gbs;
+    }
+}
 
 int adl_speeds_create(const struct adl_cluster *cluster, struct adl_speeds **ret, struct adl_error *err)
 {

@@ -9,6 +9,9 @@
 
 struct adl_speeds;
 
+/* Of a kind of job on a type, in units of its own: only quotients mean something. */
+double adl_speed_by_specification(const struct adl_gpu_type *type, int kind);
+
 int adl_speeds_create(const struct adl_cluster *cluster, struct adl_speeds **ret, struct adl_error *err);
 void adl_speeds_destroy(struct adl_speeds *speeds);                         /* accepts NULL */
 void adl_speeds_copy(struct adl_speeds *to, const struct adl_speeds *from); /* of the same cluster */

@@ -64,6 +64,7 @@ static void make_parts(const struct adl_belief_terms *terms, struct parts *ret)
     adl_residuals_init(&ret->residuals);
     ret->parts = (struct adl_belief_parts){.residuals = {&ret->residuals}, .residual_names = {"neighbours"}};
     must(adl_similar_create(8, &ret->parts.similar, NULL) == 0);
+    must(adl_owner_residuals_create(&ret->parts.owners) == 0);
     must(adl_speeds_create(terms->cluster, &ret->parts.speeds, NULL) == 0);
     must(adl_drift_create(terms->cluster, ADL_DRIFT_ALL, &ret->parts.drift) == 0);
 }
@@ -71,6 +72,7 @@ static void make_parts(const struct adl_belief_terms *terms, struct parts *ret)
 static void clear_parts(struct parts *parts)
 {
     adl_similar_destroy(parts->parts.similar);
+    adl_owner_residuals_destroy(parts->parts.owners);
     adl_speeds_destroy(parts->parts.speeds);
     adl_drift_destroy(parts->parts.drift);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "predict/owner_residuals.h"
 #include "predict/residuals.h"
 
 static struct adl_residuals learned(const double *ratios, int count, int times)
@@ -195,6 +196,47 @@ static void equal_sequences_give_equal_bits(void **unused)
     assert_memory_equal(&a, &b, sizeof a);
 }
 
+/* ---- owners ---- */
+
+static double median_of(const struct adl_owner_residuals *owners, uint64_t key, const struct adl_residuals *all,
+                        const struct adl_shape *shape)
+{
+    struct adl_residuals room;
+    return adl_residuals_quantile(adl_owner_residuals_find(owners, key, all, &room), shape, 0, 0.5);
+}
+
+static void an_owner_whose_jobs_run_longer_than_predicted_is_told_from_others(void **unused)
+{
+    (void)unused;
+    const struct adl_shape shape = adl_shape_linear(1);
+    const uint64_t late = adl_owner_residuals_key(1, &shape, 1e9), other = adl_owner_residuals_key(2, &shape, 1e9);
+    struct adl_owner_residuals *owners = NULL, *read = NULL;
+    struct adl_residuals all;
+    struct adl_text bytes = {0};
+    assert_true(late != other && late != adl_owner_residuals_key(1, &shape, 1e12));
+    assert_int_equal(adl_owner_residuals_create(&owners) + adl_owner_residuals_create(&read), 0);
+    adl_residuals_init(&all);
+    for (int i = 0; i < 1000; i++) {
+        adl_residuals_learn(&all, &shape, 1);
+        adl_owner_residuals_learn(owners, late, &shape, 4);
+    }
+    const double found = median_of(owners, late, &all, &shape);
+    assert_true(found > 3.5 && found < 4.5);
+    assert_true(fabs(median_of(owners, other, &all, &shape) - 1) < 0.1);
+    adl_owner_residuals_encode(owners, &bytes);
+    const unsigned char *data = (const unsigned char *)bytes.data;
+    adl_owner_residuals_decode(read, &(struct adl_unpack){data, data + bytes.size, false}, false);
+    assert_true(fabs(median_of(read, late, &all, &shape) - 1) < 0.1);
+    adl_owner_residuals_decode(read, &(struct adl_unpack){data, data + bytes.size, false}, true);
+    assert_true(median_of(read, late, &all, &shape) == found);
+    struct adl_unpack cut = {data, data + bytes.size - 1, false};
+    adl_owner_residuals_decode(read, &cut, true);
+    assert_true(cut.failed);
+    adl_text_clear(&bytes);
+    adl_owner_residuals_destroy(owners);
+    adl_owner_residuals_destroy(read);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +251,7 @@ int main(void)
         cmocka_unit_test(coverage_holds_on_a_stream_that_shifts),
         cmocka_unit_test(a_shape_says_how_similar_jobs_were_spread),
         cmocka_unit_test(equal_sequences_give_equal_bits),
+        cmocka_unit_test(an_owner_whose_jobs_run_longer_than_predicted_is_told_from_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,7 +175,7 @@ static void without_a_limit_the_outer_deciles_are_those_of_the_users_jobs(void *
             const struct adl_traits traits = traits_of(user, 0, 1, 0);
             const int64_t run_us = user == 1 && i % 5 == 0 && i < 190 ? 36000 * SECOND : 60 * SECOND;
             adl_similar_learn(similar, &traits, run_us, 0);
-            adl_similar_end(similar, &traits, 0, (double)run_us);
+            adl_similar_end(similar, &traits, &(struct adl_life){0}, (double)run_us);
         }
     const struct adl_traits of_steady = traits_of(0, 0, 1, 0), of_wild = traits_of(1, 0, 1, 0);
     assert_true(adl_similar_predict(similar, &of_steady, &steady));
