@@ -2,9 +2,10 @@
 
 #include <string.h>
 
-#define POOL_MAX     256 /* GPUs of a type that an agent counts */
-#define RESERVED_MAX 8   /* jobs of its queue that it reserves GPUs for */
-#define SCAN_MAX     64  /* jobs of its queue that an agent looks at, from the first on */
+#define POOL_MAX     256  /* GPUs of a type that an agent counts */
+#define RESERVED_MAX 8    /* jobs of its queue that it reserves GPUs for */
+#define LONGEST_US   9e15 /* 285 years */
+#define SCAN_MAX     64   /* jobs of its queue that an agent looks at, from the first on */
 
 static uint32_t bank_free(const struct adl_agent_bank *bank)
 {
@@ -112,6 +113,13 @@ static int64_t take_ends(struct ends *ends, uint32_t gpus, int64_t run_us)
     return start_us;
 }
 
+/* Work that all GPUs share, as time; it must not overflow. */
+static int64_t shared_us(double work_us, uint32_t gpus)
+{
+    const double each_us = work_us / gpus;
+    return (int64_t)(each_us < LONGEST_US ? each_us : LONGEST_US);
+}
+
 /* ---- the bid ---- */
 
 /* Plans the jobs that come before the announced one; returns how many come after it, as far as it looks. What it does
@@ -131,7 +139,7 @@ static uint32_t plan_queue(const struct adl_agent_view *view, const struct adl_a
             take_ends(ends, other->gpus, other->run_us);
     }
     if (seen == SCAN_MAX && behind == 0 && left_us > 0) {
-        const int64_t more_us = (int64_t)(left_us / ends->count);
+        const int64_t more_us = shared_us(left_us, ends->count);
         for (uint32_t i = 0; i < ends->count; i++)
             ends->at_us[i] += more_us;
     }
@@ -357,6 +365,6 @@ struct adl_bank_load adl_agent_tell(const struct adl_agent_view *view, uint32_t 
     list_ends(view, &(struct adl_announced){.type = view->banks[bank].type, .bank = ADL_NONE}, now_us, &ends);
     load.free_gpus = (uint16_t)bank_free(&view->banks[bank]);
     load.waiting = view->banks[bank].waiting < UINT16_MAX ? (uint16_t)view->banks[bank].waiting : UINT16_MAX;
-    load.open_us = ends.count > 0 ? ends.at_us[0] + (int64_t)(view->self->queued_us / ends.count) : INT64_MAX;
+    load.open_us = ends.count > 0 ? ends.at_us[0] + shared_us(view->self->queued_us, ends.count) : INT64_MAX;
     return load;
 }
