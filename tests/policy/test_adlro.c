@@ -119,7 +119,7 @@ static void a_waiting_job_says_what_it_waits_for(void **unused)
     decide_at(0);
     adl_policy_adlro.explain(policy, now, 1, words, sizeof words);
     snprintf(wanted, sizeof wanted,
-             "plan: it waits for %s, planned to start in 20 s if no other comes first: 70 s cheaper than to start on "
+             "plan: it waits for %s, planned to start in 20 s if no other comes first: 60 s cheaper than to start on "
              "%s now; rank 1 of 1",
              cluster.types[0].name, cluster.types[1].name);
     assert_string_equal(words, wanted);

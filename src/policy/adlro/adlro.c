@@ -2,10 +2,9 @@
  *
  * At each decision the first waiting jobs in order of rank are planned onto the profile of what is believed to be free
  * (policy/adlro/profile.h). Each goes where its cost is least:
- *   wait + rest of the run + price_weight * price(type) * GPUs * rest of the run + delay_weight * delay of planned
- * jobs. If that place is free now the job starts, else it waits and keeps its place: it waits for the right type if
- * that is cheaper, however many GPUs of other types are idle. Jobs after the first of the queue may start on GPUs that
- * are left. docs/flagship.md has what was tried. */
+ *   1.5 * wait + rest of the run + price_weight * price(type) * GPUs * rest + delay_weight * delay of planned jobs.
+ * If that place is free now the job starts, else it waits and keeps its place: it waits for the right type if that is
+ * cheaper, however many GPUs of other types are idle. Later jobs may start on GPUs that are left (docs/flagship.md). */
 #include "base/copy.h"
 #include "base/real.h"
 #include "policy/adlro/chains.h"
@@ -26,6 +25,7 @@
 #include <string.h>
 
 #define LEFTOVER_MAX  256  /* jobs after the planned ones that are looked at in one decision */
+#define WAIT_WEIGHT   1.5  /* of a wait: jobs run longer than believed, and better ones come in between */
 #define TYPICAL_SHARE 0.01 /* of a new run time, in the average of run times */
 
 /* A cluster with n times as many GPUs looks for jobs that move in one of n decisions. The others look only at free GPUs
@@ -275,7 +275,8 @@ static struct adl_place_view view_of(const struct adlro *self, const struct adl_
                                    .prices = &self->prices,
                                    .energy = self->energy,
                                    .price_weight = self->price_weight,
-                                   .delay_weight = self->delay_weight};
+                                   .delay_weight = self->delay_weight,
+                                   .wait_weight = WAIT_WEIGHT};
 }
 
 /* Why it starts at its place: its rank, what that costs here and on the next best type, and whom it delays. */
@@ -372,7 +373,7 @@ static void update_prices(struct adlro *self, const struct adl_state *state)
         self->planned_count > 0 ? 1 + (double)adl_ranking_left(&self->ranking) / self->planned_count : 1;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         self->waits[t] *= more;
-    adl_type_prices_update(&self->prices, state->cluster, self->waits, self->plans);
+    adl_type_prices_update(&self->prices, state->cluster, self->waits, self->plans, ADL_PRICE_SHARE);
     self->plans = 0;
 }
 

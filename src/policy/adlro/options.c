@@ -9,7 +9,7 @@ const struct adl_policy_option adl_adlro_table[] = {
     {.name = "price_weight",
      .type = ADL_POLICY_REAL,
      .offset = offsetof(struct adl_adlro_options, price_weight),
-     .value = "2",
+     .value = "4",
      .range = {.min = 0, .max = 1e6},
      .tune = {.min = 0.25, .max = 16},
      .help = "weight of the price of a GPU type: high = jobs leave a scarce type to those that gain most there"},

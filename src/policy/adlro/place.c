@@ -46,12 +46,13 @@ static void offer_type(const struct adl_place_view *view, uint32_t slot, uint32_
                      adl_free_profile_free_now(view->profile, type) >= state->jobs[slot].spec.gpus;
     struct adl_opening opening;
     adl_free_profile_find(view->profile, slot, type,
-                          &(struct adl_seek){place->rest_us, view->delay_weight, each, any ? HUGE_VAL : place->cost_us},
+                          &(struct adl_seek){place->rest_us, view->delay_weight, each / view->wait_weight,
+                                             any ? HUGE_VAL : place->cost_us / view->wait_weight},
                           &opening);
     if (opening.start_us == INT64_MAX)
         return;
-    const double cost_us =
-        adl_opening_wait_us(&opening, state->now_us, view->delay_weight) + (double)opening.run_us * each;
+    const double cost_us = view->wait_weight * adl_opening_wait_us(&opening, state->now_us, view->delay_weight) +
+                           (double)opening.run_us * each;
     if (opening.start_us == state->now_us)
         note_now(place, type, cost_us);
     if (place->opening.start_us == INT64_MAX || cost_us < place->cost_us ||
@@ -96,7 +97,7 @@ bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl
     const struct adl_opening *opening = &place->opening;
     if (place->due || opening->start_us == INT64_MAX || opening->start_us <= state->now_us)
         return false;
-    const double cost_us = (double)(opening->start_us - state->now_us) +
+    const double cost_us = view->wait_weight * (double)(opening->start_us - state->now_us) +
                            (double)opening->run_us * (1 + price_of(view, place, slot, place->type));
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);

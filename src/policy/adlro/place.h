@@ -1,6 +1,6 @@
 /* place: where a waiting job is planned, on which GPU type and from when on, and what that costs:
- *   wait + rest of the run + price_weight * price(type) * GPUs * rest of the run + energy of the rest of the run +
- *   delay_weight * delay of planned jobs. */
+ *   wait_weight * wait + rest of the run + price_weight * price(type) * GPUs * rest of the run + energy of the rest of
+ * the run + delay_weight * delay of planned jobs. */
 #ifndef ADLRO_POLICY_ADLRO_PLACE_H
 #define ADLRO_POLICY_ADLRO_PLACE_H
 
@@ -28,6 +28,7 @@ struct adl_place_view {
     const struct adl_type_prices *prices;
     const struct adl_energy *energy; /* NULL: it has no price */
     double price_weight, delay_weight;
+    double wait_weight; /* above 1: the wait for a planned place tends to be longer than believed */
 };
 
 /* Sets what is left of the job's run, if the belief has learned since. A new place expects nothing. */

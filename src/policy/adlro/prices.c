@@ -1,18 +1,15 @@
 #include "policy/adlro/prices.h"
 
-/* Of a new plan, in the average: prices of the last plan alone make the types that jobs wait for alternate. */
-#define NEW_SHARE 0.02
-
 /* GPUs that each time add to the distance of plans, and its limit. */
 #define GPUS_EACH 128
 #define APART_MAX 8
 
 void adl_type_prices_update(struct adl_type_prices *prices, const struct adl_cluster *cluster, const double *planned,
-                            uint32_t plans)
+                            uint32_t plans, double share)
 {
     double kept = 1;
     for (uint32_t i = 0; i < plans; i++)
-        kept *= 1 - NEW_SHARE;
+        kept *= 1 - share;
     for (uint32_t t = 0; t < cluster->type_count; t++)
         if (cluster->type_gpus[t] > 0)
             prices->of[t] += (1 - kept) * (planned[t] / cluster->type_gpus[t] - prices->of[t]);

@@ -3,7 +3,13 @@
 #include "base/copy.h"
 #include "base/index.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+/* What waiting as long as its run time adds to the rank of a job, relative to a new one, and the most that waiting
+ * adds: without a bound long jobs pass all others in an overload that lasts. */
+#define AGE_SHARE 2
+#define AGE_MOST  50
 
 /* Jobs that are planned at least while GPUs are free, however long the queue. */
 #define PLANNED_LEAST 16
@@ -38,8 +44,8 @@ int adl_ranking_copy(struct adl_ranking *to, const struct adl_ranking *from)
 
 double adl_ranking_score(double wait_us, double rest_us, uint32_t gpus)
 {
-    const double waits = wait_us / (rest_us + 1);
-    return (1 + waits * waits) / ((rest_us + 1) * gpus);
+    const double waits = wait_us / (rest_us + 1), age = AGE_SHARE * waits * sqrt(waits);
+    return (1 + age / (1 + age / AGE_MOST)) / ((rest_us + 1) * sqrt(gpus));
 }
 
 static bool before(const struct adl_state *state, const struct adl_ranked *a, const struct adl_ranked *b)

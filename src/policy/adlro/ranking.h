@@ -1,7 +1,7 @@
 /* ranking: waiting jobs, the first in rank on top of a heap, and before them those that were popped, in order.
  *
- * The rank, highest first, is (1 + (wait / rest)^2) / (rest * GPUs): jobs that are soon done first, and those that have
- * waited long for what they need. */
+ * The rank, highest first, is (1 + age) / (rest * sqrt(GPUs)) with age = 1 / (1 / (2 (wait / rest)^1.5) + 1 / 50): jobs
+ * that are soon done first, and those that have waited long for what they need, but not before all that need less. */
 #ifndef ADLRO_POLICY_ADLRO_RANKING_H
 #define ADLRO_POLICY_ADLRO_RANKING_H
 

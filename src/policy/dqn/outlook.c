@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As in policy adlro. */
+/* Those of the plans that the shipped network was trained with. */
 #define PRICE_WEIGHT 2
+#define PRICE_SHARE  0.02
 #define DELAY_WEIGHT 0.3
 
 int adl_outlook_create(const struct adl_cluster *cluster, int64_t preemption_us, struct adl_outlook *ret)
@@ -102,8 +103,9 @@ void adl_outlook_observe(struct adl_outlook *outlook, const struct adl_event *ev
 
 double adl_outlook_rank(const struct adl_outlook *outlook, const struct adl_state *state, uint32_t slot)
 {
-    return adl_ranking_score((double)adl_state_waited_us(state, slot), outlook->places[slot].rest_us,
-                             state->jobs[slot].spec.gpus);
+    const double rest_us = outlook->places[slot].rest_us + 1;
+    const double waits = (double)adl_state_waited_us(state, slot) / rest_us;
+    return (1 + waits * waits) / (rest_us * state->jobs[slot].spec.gpus);
 }
 
 static bool holds(const struct adl_outlook *outlook, const struct adl_state *state)
@@ -130,7 +132,7 @@ static void update_prices(struct adl_outlook *outlook, const struct adl_state *s
     const double more = planned > 0 ? 1 + (double)adl_ranking_left(&outlook->ranking) / planned : 1;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         waits[t] *= more;
-    adl_type_prices_update(&outlook->prices, state->cluster, waits, 1);
+    adl_type_prices_update(&outlook->prices, state->cluster, waits, 1, PRICE_SHARE);
 }
 
 static void plan(struct adl_outlook *outlook, const struct adl_state *state)
@@ -140,7 +142,8 @@ static void plan(struct adl_outlook *outlook, const struct adl_state *state)
                                         .corrections = outlook->corrections,
                                         .prices = &outlook->prices,
                                         .price_weight = PRICE_WEIGHT,
-                                        .delay_weight = DELAY_WEIGHT};
+                                        .delay_weight = DELAY_WEIGHT,
+                                        .wait_weight = 1};
     double waits[ADL_TYPES_MAX] = {0}, planned = 0;
     uint32_t gpu_count = 0;
     outlook->start_count = 0;
