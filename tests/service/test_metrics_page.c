@@ -1,22 +1,6 @@
 /* /metrics: what it counts, and promtool's opinion of it. */
 #include "routes_fixture.h"
 
-static struct routes_fixture *fixture;
-
-static int open_fixture(void **state)
-{
-    (void)state;
-    fixture = routes_open(true);
-    return 0;
-}
-
-static int close_fixture(void **state)
-{
-    (void)state;
-    routes_close(fixture);
-    return 0;
-}
-
 static struct adl_text metrics(bool openmetrics)
 {
     struct adl_text answer = {0}, page = {0};

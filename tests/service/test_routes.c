@@ -5,22 +5,6 @@
 #include "http/sha256.h"
 #include "service/assets.h"
 
-static struct routes_fixture *fixture; /* for tests that leave it as it was */
-
-static int open_fixture(void **state)
-{
-    (void)state;
-    fixture = routes_open(true);
-    return 0;
-}
-
-static int close_fixture(void **state)
-{
-    (void)state;
-    routes_close(fixture);
-    return 0;
-}
-
 static void methods_and_bodies_are_held_to_the_table(void **state)
 {
     struct adl_text answer = {0};

@@ -3,22 +3,6 @@
 
 #include <inttypes.h>
 
-static struct routes_fixture *fixture; /* a new one for each test */
-
-static int open_fixture(void **state)
-{
-    (void)state;
-    fixture = routes_open(true);
-    return 0;
-}
-
-static int close_fixture(void **state)
-{
-    (void)state;
-    routes_close(fixture);
-    return 0;
-}
-
 /* An event this many seconds before now. */
 static void happen(double ago_s, const char *kind, uint64_t job, const char *payload)
 {

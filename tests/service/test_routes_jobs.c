@@ -1,22 +1,6 @@
 /* The REST interface of jobs as a client sees it: lists, single jobs, submissions, changes, and whose they are. */
 #include "routes_fixture.h"
 
-static struct routes_fixture *fixture; /* for tests that leave it as it was */
-
-static int open_fixture(void **state)
-{
-    (void)state;
-    fixture = routes_open(true);
-    return 0;
-}
-
-static int close_fixture(void **state)
-{
-    (void)state;
-    routes_close(fixture);
-    return 0;
-}
-
 /* The numbers of the jobs in a page, as "1 2 3", and what next is, -1 for null. */
 static void assert_page(const char *query, const char *ids, int next)
 {

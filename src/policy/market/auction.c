@@ -7,7 +7,7 @@
 #define TURN_MAX    64 /* banks of a type that are looked at for a job that nobody could take */
 #define TYPE_ROUNDS 3  /* draws of a bank for each question that is still to be asked */
 
-void adl_market_count(struct adl_market *market, const struct adl_message *message)
+static void count_bytes(struct adl_market *market, const struct adl_message *message)
 {
     if (message->kind == ADL_MESSAGE_LOAD || message->kind == ADL_MESSAGE_PEERS || message->kind == ADL_MESSAGE_HELLO ||
         message->kind == ADL_MESSAGE_WELCOME)
@@ -18,15 +18,20 @@ void adl_market_count(struct adl_market *market, const struct adl_message *messa
         market->network.traffic.most_bytes = auction->bytes;
 }
 
+void adl_market_post(struct adl_market *market, struct adl_message *message, uint32_t life, uint32_t order)
+{
+    message->life = life;
+    message->order = order;
+    count_bytes(market, message);
+    adl_network_send(&market->network, message, market->now_us);
+}
+
 void adl_market_send_down(struct adl_market *market, uint32_t agent, struct adl_message message)
 {
     struct adl_peer *peer = &market->peers[agent];
     message.from = ADL_AUCTIONEER;
     message.to = agent;
-    message.life = peer->life;
-    message.order = ++peer->sent;
-    adl_market_count(market, &message);
-    adl_network_send(&market->network, &message, market->now_us);
+    adl_market_post(market, &message, peer->life, ++peer->sent);
 }
 
 void adl_market_remind(struct adl_market *market, uint32_t slot, int64_t time_us)

@@ -31,10 +31,7 @@ void adl_market_send_up(struct adl_market *market, uint32_t agent, struct adl_me
     struct adl_market_agent *self = &market->agents[agent];
     message.from = agent;
     message.to = ADL_AUCTIONEER;
-    message.life = self->life;
-    message.order = ++self->sent;
-    adl_market_count(market, &message);
-    adl_network_send(&market->network, &message, market->now_us);
+    adl_market_post(market, &message, self->life, ++self->sent);
 }
 
 static void remind_self(struct adl_market *market, uint32_t agent, uint8_t kind, const struct adl_announced *job,

@@ -135,7 +135,8 @@ void adl_market_announce_stalled(struct adl_market *market);
 void adl_market_send_down(struct adl_market *market, uint32_t agent, struct adl_message message);
 struct adl_announced adl_market_describe(const struct adl_market *market, uint32_t slot, uint32_t type, bool part);
 void adl_market_remind(struct adl_market *market, uint32_t slot, int64_t time_us);
-void adl_market_count(struct adl_market *market, const struct adl_message *message); /* its bytes, for its job */
+/* Sends a message that has its ends, and counts its bytes for its job. */
+void adl_market_post(struct adl_market *market, struct adl_message *message, uint32_t life, uint32_t order);
 
 /* Starts a job on GPUs that the caller has written into the plan. 0 or ADL_EREFUSED. */
 int adl_market_propose(struct adl_market *market, uint32_t slot, double cost_us, double next_us);

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVENTS_SCAN  50000
-#define EVENTS_AFTER 100 /* of a job after its start, among which its end is searched */
-#define NOTICES_MAX  50  /* about a GPU */
-#define NOTICES_READ 1000
+#define EVENTS_SCAN     50000
+#define EVENTS_AFTER    100 /* of a job after its start, among which its end is searched */
+#define GPU_EVENTS_MAX  50  /* about a GPU */
+#define GPU_EVENTS_READ 1000
 
-static bool is_among(const char *const *words, const char *word)
+static bool is_among(const char *const *kinds, const char *kind)
 {
-    while (*words && strcmp(*words, word) != 0)
-        words++;
-    return *words != NULL;
+    while (*kinds && strcmp(*kinds, kind) != 0)
+        kinds++;
+    return *kinds != NULL;
 }
 
 struct run {
@@ -31,7 +31,7 @@ struct runs {
     uint32_t count;
 };
 
-/* A name is a whole word of the list: "n:a100#1" is not in "n:a100#10". */
+/* A name is a whole entry of the list: "n:a100#1" is not in "n:a100#10". */
 static bool is_listed(const char *list, const char *name)
 {
     const size_t size = strlen(name);
@@ -141,45 +141,45 @@ static int put_runs(struct adl_json *json, struct adl_routes_context *routes, st
     return status < 0 ? status : 0;
 }
 
-struct notices {
+struct gpu_events {
     struct adl_json *json;
     uint32_t gpu, count;
     const char *id, *node;
 };
 
 /* Events name a GPU by its number or its id, or its node. */
-static bool is_about(const cJSON *gpu, const struct notices *notices)
+static bool is_about(const cJSON *gpu, const struct gpu_events *events)
 {
     const char *text = cJSON_GetStringValue(gpu);
-    return cJSON_IsNumber(gpu) ? gpu->valuedouble == notices->gpu
-                               : text && (strcmp(text, notices->id) == 0 || strcmp(text, notices->node) == 0);
+    return cJSON_IsNumber(gpu) ? gpu->valuedouble == events->gpu
+                               : text && (strcmp(text, events->id) == 0 || strcmp(text, events->node) == 0);
 }
 
-static int take_notice(void *context, const struct adl_store_event *event, struct adl_error *err)
+static int take_gpu_event(void *context, const struct adl_store_event *event, struct adl_error *err)
 {
-    struct notices *notices = context;
+    struct gpu_events *events = context;
     cJSON *data = cJSON_Parse(event->payload);
     const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(data, "why"));
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(data, "text"));
     (void)err;
-    if (is_about(cJSON_GetObjectItemCaseSensitive(data, "gpu"), notices)) {
-        adl_json_object(notices->json);
-        adl_view_time(notices->json, "time_s", event->time_us);
-        adl_json_put_string(notices->json, "kind", event->kind);
-        adl_json_put_string(notices->json, "why", why ? why : text ? text : "");
-        adl_json_end(notices->json);
-        notices->count++;
+    if (is_about(cJSON_GetObjectItemCaseSensitive(data, "gpu"), events)) {
+        adl_json_object(events->json);
+        adl_view_time(events->json, "time_s", event->time_us);
+        adl_json_put_string(events->json, "kind", event->kind);
+        adl_json_put_string(events->json, "why", why ? why : text ? text : "");
+        adl_json_end(events->json);
+        events->count++;
     }
     cJSON_Delete(data);
-    return notices->count >= NOTICES_MAX;
+    return events->count >= GPU_EVENTS_MAX;
 }
 
-static int put_notices(struct adl_json *json, struct adl_store *store, struct notices *notices, int64_t from_us,
-                       struct adl_error *err)
+static int put_gpu_events(struct adl_json *json, struct adl_store *store, struct gpu_events *events, int64_t from_us,
+                          struct adl_error *err)
 {
     adl_json_key(json, "events");
     adl_json_array(json);
-    const int status = adl_store_events_general(store, from_us, NOTICES_READ, take_notice, notices, err);
+    const int status = adl_store_events_general(store, from_us, GPU_EVENTS_READ, take_gpu_event, events, err);
     adl_json_end(json);
     return status < 0 ? status : 0;
 }
@@ -237,7 +237,7 @@ void adl_route_gpu_history(void *context, struct adl_http_request *http)
     name_gpu(routes->shared, number, &gpu);
     const char *const ids[] = {gpu.id, NULL};
     struct runs runs = {.gpu = gpu.name};
-    struct notices notices = {.json = &json, .gpu = number, .id = gpu.id, .node = gpu.node};
+    struct gpu_events events = {.json = &json, .gpu = number, .id = gpu.id, .node = gpu.node};
     struct adl_store *store = adl_route_store(routes->shared, &routes->reader, &err);
     int status = store ? find_runs(store, (uint64_t)before, (uint32_t)limit, &runs, &err) : ADL_EIO;
     adl_json_object(&json);
@@ -248,7 +248,7 @@ void adl_route_gpu_history(void *context, struct adl_http_request *http)
     if (status == 0)
         status = put_runs(&json, routes, http, store, &runs, from_us, (uint32_t)limit, &err);
     if (status == 0)
-        status = put_notices(&json, store, &notices, from_us, &err);
+        status = put_gpu_events(&json, store, &events, from_us, &err);
     if (status == 0)
         status = adl_view_readings(&json, store, ids, from_us, until_us, &err);
     adl_json_end(&json);
