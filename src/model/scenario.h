@@ -169,7 +169,7 @@ struct adl_policy_config {
     int64_t preemption_us;            /* what a preemption and the restart after it cost; follows from adl_preemption */
     double lambda;                    /* weight of idle GPU time in the reward */
     struct adl_network_model network; /* market: between its agents */
-    const void *model;                /* dqn: a trained network's bytes; NULL = the shipped one */
+    const void *model; /* dqn, adlro: a trained network's bytes, used by the one it is of; NULL = the shipped ones */
     size_t model_size;
     /* adl_policy_create() fills in what follows, from the settings and the tables of options. */
     const struct adl_policy_ops *ops;

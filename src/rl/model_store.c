@@ -1,6 +1,9 @@
 /* model_store: see model_store.h; a file is written under a temporary name, synced, and renamed. */
 #include "rl/model_store.h"
 
+#include "policy/adlro/rank_network.h"
+#include "policy/dqn/normalize.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -120,5 +123,17 @@ int adl_model_store_write(const char *path, const struct adl_model *model, struc
     }
     adl_text_clear(&temporary);
     adl_text_clear(&bytes);
+    return status;
+}
+
+int adl_model_store_check(const void *bytes, size_t size, struct adl_error *err)
+{
+    struct adl_rank_network network;
+    struct adl_model model;
+    if (adl_rank_network_is(bytes, size))
+        return adl_rank_network_decode(bytes, size, &network, err);
+    const int status = adl_model_decode(bytes, size, ADL_SCHEMA_VERSION, &model, err);
+    if (status == 0)
+        adl_model_clear(&model);
     return status;
 }

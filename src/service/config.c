@@ -306,16 +306,14 @@ static int read_model(struct loader *loader)
 {
     struct adl_service_config *config = &loader->config;
     struct adl_error inner = {{0}};
-    struct adl_model model;
     int status = resolve(loader, &loader->form.model, &config->model_path);
     if (status || !config->model_path)
         return status;
     status = adl_model_store_read_bytes(config->model_path, &config->model, &config->model_size, &inner);
     if (!status)
-        status = adl_model_decode(config->model, config->model_size, ADL_SCHEMA_VERSION, &model, &inner);
+        status = adl_model_store_check(config->model, config->model_size, &inner);
     if (status)
         return adl_yaml_fail(loader->yaml, loader->form.model.line, loader->err, "model: %s", inner.text);
-    adl_model_clear(&model);
     config->inventory.scenario.policy.model = config->model;
     config->inventory.scenario.policy.model_size = config->model_size;
     return 0;

@@ -133,7 +133,7 @@ static const struct adl_yaml_field form_fields[] = {
              "On a "
              "machine with GPUs it needs `virtual: true`"},
     {"model", ADL_YAML_LINK, FORM(model), .otherwise = "the one in the program",
-     .help = "for policy `dqn`: file of a trained network (`adlro train dqn`), relative to this file"},
+     .help = "for policies `dqn` and `adlro`: file of a trained network (`adlro train`), relative to this file"},
     {"learned", ADL_YAML_BOOL, FORM(learned),
      .help = "run times are predicted from completed jobs, not only from time limits"},
     {"drain_slow_gpus", ADL_YAML_LINK, FORM(drain_slow_gpus), .otherwise = "`off`",

@@ -2,6 +2,7 @@
  * reached. What was read has to encode to the same bytes. */
 #include "model_seal.h"
 #include "nn/model_file.h"
+#include "policy/adlro/rank_network.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,21 @@ static void check_round_trip(const struct adl_model *model, const unsigned char 
     adl_text_clear(&again);
 }
 
+/* The same bytes as a network of policy adlro. */
+static void check_rank_network(const unsigned char *bytes, size_t size)
+{
+    struct adl_rank_network network;
+    struct adl_text again = {0};
+    struct adl_error err = {{0}};
+    if (adl_rank_network_decode(bytes, size, &network, &err) == 0) {
+        adl_rank_network_encode(&network, &again);
+        must(again.size == size && memcmp(again.data, bytes, size) == 0);
+    } else {
+        must(err.text[0] != '\0');
+    }
+    adl_text_clear(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct adl_model model = {.block = NULL};
@@ -38,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_round_trip(&model, bytes, size - 1);
     else
         must(err.text[0] != '\0' && !model.block);
+    check_rank_network(bytes, size - 1);
     adl_model_clear(&model);
     free(bytes);
     return 0;

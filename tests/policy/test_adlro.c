@@ -14,7 +14,9 @@ static void *policy;
 
 static void open_policy(const char *settings)
 {
-    struct adl_policy_config config = {.settings = settings};
+    char all[200]; /* the rule alone */
+    snprintf(all, sizeof all, "network=false\n%s", settings ? settings : "");
+    struct adl_policy_config config = {.settings = all};
     now = fixture_state(&cluster);
     assert_int_equal(adl_plan_create(&plan, cluster.gpu_count), 0);
     assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &policy, NULL), 0);

@@ -22,7 +22,7 @@ struct options {
 
 static const struct adl_option table[] = {
     ADL_ROW_TEXT(struct options, model, "model", 0, "FILE",
-                 "start: a trained network of policy dqn, read by the service"),
+                 "start: a trained network of policy dqn or adlro, read by the service"),
     ADL_ROW_TEXT(struct options, set, "set", 0, "OPTION=VALUE,...",
                  "start: options of the policy, as `adlro tune` prints them"),
     {"days", 0, ADL_OPTION_REAL, offsetof(struct options, days), .min = 0, .max = 3650, .value = "N",

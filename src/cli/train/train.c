@@ -9,11 +9,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define RANDOM_JOBS_MAX 256 /* of an episode of a random scenario */
+#define RANDOM_JOBS_MAX 256  /* of an episode of a random scenario */
+#define DQN_EPISODES    2000 /* defaults */
+#define ADLRO_RANDOM    48
 
 struct options {
     const char *scenario;
-    const char *out, *checkpoint;
+    const char *begin, *out, *checkpoint;
     const char *csv, *html, *json, *onnx;
     int64_t episodes, random, labs, jobs, seed, threads;
     double lambda, tail, horizon, learning_rate, explore;
@@ -27,12 +29,16 @@ static const char *const networks[] = {"shared", "paper", NULL};
 
 static const struct adl_option table[] = {
     {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "scenario to train dqn on; required"},
-    {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 1, 1e9, NULL, "N", "episodes, each a run of the scenario"},
-    {"random", 0, ADL_OPTION_INT, AT(random), 0, ADL_PRACTICE_MAX, NULL, "N",
-     "every other episode is of one of this many random scenarios, so that the model serves other clusters too"},
+    {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 0, 1e9, NULL, "N",
+     "episodes, each a run of a scenario; 0 = 2000 for dqn, 92160 for adlro"},
+    {"random", 0, ADL_OPTION_INT, AT(random), -1, ADL_PRACTICE_MAX, NULL, "N",
+     "also train on this many random scenarios, so that the model serves other clusters too; -1 = none for dqn, 48 for "
+     "adlro"},
     {"labs", 0, ADL_OPTION_INT, AT(labs), 10, 1e7, NULL, "N", "estimator: labs of the prior to learn from"},
     {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE",
-     "file for the best model (dqn.model or estimator.model)"},
+     "file for the best model (dqn.model, adlro.model or estimator.model)"},
+    {"begin", 0, ADL_OPTION_TEXT, AT(begin), 0, 0, NULL, "FILE",
+     "adlro: the network to begin with, instead of one that corrects nothing"},
     {"checkpoint", 0, ADL_OPTION_TEXT, AT(checkpoint), 0, 0, NULL, "FILE",
      "file for the state that --resume needs, written at each validation and at the end (OUT.checkpoint)"},
     {"resume", 0, ADL_OPTION_FLAG, AT(resume), 0, 0, NULL, NULL,
@@ -63,9 +69,9 @@ static const struct adl_verb verb = {
     .name = "train",
     .summary =
         "Trains the policy dqn on a scenario: runs episodes, learns from them, and keeps the network that does best on "
-        "held-out seeds. Or trains the networks of the estimates on a prior; then only --out, --seed and "
-        "--labs count.",
-    .operands = "dqn|estimator",
+        "held-out seeds. Or trains the network of policy adlro on shipped and random scenarios (--episodes, --random, "
+        "--out, --seed, --threads), or the networks of the estimates on a prior (--out, --seed, --labs).",
+    .operands = "dqn|adlro|estimator",
     .operands_min = 0, /* so that check_what() prints what can be trained */
     .operands_max = 1,
     .options = table,
@@ -73,19 +79,20 @@ static const struct adl_verb verb = {
     .example = "adlro train dqn --scenario paper16 --episodes 2000 --html curves.html",
 };
 
-static bool is_estimator(const struct adl_operands *operands)
+static bool is(const struct adl_operands *operands, const char *what)
 {
-    return operands->count == 1 && strcmp(operands->items[0], "estimator") == 0;
+    return operands->count == 1 && strcmp(operands->items[0], what) == 0;
 }
 
 static int check_what(const struct adl_operands *operands, struct adl_error *err)
 {
-    if (is_estimator(operands) || (operands->count == 1 && strcmp(operands->items[0], "dqn") == 0))
+    if (is(operands, "dqn") || is(operands, "adlro") || is(operands, "estimator"))
         return 0;
     return adl_fail(err, ADL_EINVAL,
-                    "%s%.40s%scan be trained; say `adlro train dqn --scenario FILE` or `adlro train estimator`",
-                    operands->count ? "not '" : "only dqn and estimator ", operands->count ? operands->items[0] : "",
-                    operands->count ? "' but only dqn and estimator " : "");
+                    "%s%.40s%sdqn, adlro and estimator can be trained; say `adlro train dqn --scenario FILE`, `adlro "
+                    "train adlro` or `adlro train estimator`",
+                    operands->count ? "not '" : "only ", operands->count ? operands->items[0] : "",
+                    operands->count ? "' but only " : "");
 }
 
 /* Models and checkpoints are renamed into place, which would replace a device or a pipe. */
@@ -104,6 +111,27 @@ static int train_estimator(const struct options *o, struct adl_error *err)
     return status ? status : adl_train_estimator(o->out, (uint64_t)o->seed, (uint32_t)o->labs, err);
 }
 
+static int train_adlro(const struct options *o)
+{
+    struct adl_rank_config config = adl_rank_defaults();
+    struct adl_error err;
+    bool interrupted = false;
+    const uint32_t round = 2 * config.directions * config.runs;
+    config.seed = (uint64_t)o->seed;
+    config.threads = o->threads ? (uint32_t)o->threads : adl_cli_cores();
+    if (o->episodes > 0)
+        config.rounds = (uint32_t)((o->episodes + round - 1) / round);
+    int status = is_file(o->out) ? 0 : adl_fail(&err, ADL_EINVAL, "--out needs a file name");
+    if (status == 0)
+        status = adl_outputs_check(&o->out, 1, "", &err);
+    if (status == 0)
+        status = adl_train_adlro(&config, o->random >= 0 ? (uint32_t)o->random : ADLRO_RANDOM, o->begin, o->out,
+                                 &interrupted, &err);
+    if (status)
+        return adl_cli_fail(&verb, status, &err);
+    return interrupted ? ADL_EXIT_FAILED : ADL_EXIT_DONE;
+}
+
 static int check_options(const struct options *o, const char *checkpoint, struct adl_error *err)
 {
     const char *outputs[] = {o->out, checkpoint, o->csv, o->html, o->json, o->onnx};
@@ -119,7 +147,7 @@ static struct adl_dqn_config configure(const struct options *o, const struct adl
     struct adl_dqn_config config = adl_dqn_defaults((enum adl_qnet_kind)o->network);
     config.scenario = scenario;
     config.seed = (uint64_t)o->seed;
-    config.episodes = (uint64_t)o->episodes;
+    config.episodes = o->episodes > 0 ? (uint64_t)o->episodes : DQN_EPISODES;
     config.threads = o->threads ? (uint32_t)o->threads : adl_cli_cores();
     config.learning_rate_end *= o->learning_rate / config.learning_rate;
     config.learning_rate = o->learning_rate;
@@ -142,10 +170,10 @@ static int train(const struct options *o, const char *checkpoint, bool *ret_inte
         scenario.lambda = o->lambda;
     struct adl_dqn_config config = configure(o, &scenario);
     struct adl_scenario *random = NULL;
-    status =
-        adl_practice_create((uint64_t)o->seed * ADL_PRACTICE_MAX, (uint32_t)o->random, RANDOM_JOBS_MAX, &random, err);
+    const uint32_t random_count = o->random > 0 ? (uint32_t)o->random : 0;
+    status = adl_practice_create((uint64_t)o->seed * ADL_PRACTICE_MAX, random_count, RANDOM_JOBS_MAX, &random, err);
     config.others = random;
-    config.other_count = status ? 0 : (uint32_t)o->random;
+    config.other_count = status ? 0 : random_count;
     const struct adl_training_job job = {.scenario_path = o->scenario,
                                          .jobs = (uint64_t)o->jobs,
                                          .config = config,
@@ -166,7 +194,7 @@ static int train(const struct options *o, const char *checkpoint, bool *ret_inte
 static int run(int argc, char **argv)
 {
     const struct adl_dqn_config defaults = adl_dqn_defaults(ADL_QNET_SHARED);
-    struct options o = {.episodes = 2000,
+    struct options o = {.random = -1,
                         .labs = 10000,
                         .seed = 1,
                         .lambda = -1,
@@ -184,11 +212,13 @@ static int run(int argc, char **argv)
         return code;
     int status = check_what(&operands, &err);
     if (!o.out)
-        o.out = is_estimator(&operands) ? "estimator.model" : "dqn.model";
-    if (status == 0 && is_estimator(&operands)) {
+        o.out = is(&operands, "estimator") ? "estimator.model" : is(&operands, "adlro") ? "adlro.model" : "dqn.model";
+    if (status == 0 && is(&operands, "estimator")) {
         status = train_estimator(&o, &err);
         return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
     }
+    if (status == 0 && is(&operands, "adlro"))
+        return train_adlro(&o);
     if (status == 0 && snprintf(beside, sizeof beside, "%s.checkpoint", o.out) >= (int)sizeof beside)
         status = adl_fail(&err, ADL_EINVAL, "the path of --out is too long");
     const char *checkpoint = o.checkpoint ? o.checkpoint : beside;

@@ -48,6 +48,7 @@ struct adlro {
     int64_t switch_us;
     struct adl_due due;
     struct adl_fairness fairness;
+    struct adl_job_factors factors;
     struct adl_ranking ranking; /* grown when a job joins, as all that follow */
     struct adl_place *places;   /* [slot] */
     uint64_t *lane_left;        /* [lane] the decision that found no place for its jobs */
@@ -81,6 +82,7 @@ static void destroy(void *policy)
     adl_ranking_clear(&self->ranking);
     adl_due_clear(&self->due);
     adl_fairness_clear(&self->fairness);
+    adl_job_factors_clear(&self->factors);
     free(self->places);
     free(self->lane_left);
     free(self->planned);
@@ -114,7 +116,9 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->switch_us = config->preemption_us;
     self->planned_max = (uint32_t)own->planned_jobs;
     self->settled_us = INT64_MIN;
-    const int status = adl_fairness_read_shares(&self->fairness, own->user_shares, err);
+    int status = adl_fairness_read_shares(&self->fairness, own->user_shares, err);
+    if (status == 0)
+        status = adl_job_factors_load(&self->factors, own->network, config->model, config->model_size, err);
     if (status) {
         destroy(self);
         return status;
@@ -128,6 +132,7 @@ static int copy(void *policy, const void *from)
     struct adlro *self = policy;
     const struct adlro *other = from;
     if (adl_ranking_copy(&self->ranking, &other->ranking) || adl_due_copy(&self->due, &other->due) ||
+        adl_job_factors_copy(&self->factors, &other->factors) ||
         adl_grow((void **)&self->places, &self->place_capacity, other->place_capacity, sizeof *self->places) ||
         adl_grow((void **)&self->lane_left, &self->lane_capacity, other->lane_capacity, sizeof *self->lane_left))
         return ADL_ENOMEM;
@@ -144,6 +149,7 @@ static int copy(void *policy, const void *from)
     self->chains = own.chains; /* of one decision */
     self->stops = own.stops;
     self->due = own.due;
+    self->factors = own.factors;
     self->place_capacity = own.place_capacity;
     self->lane_capacity = own.lane_capacity;
     ADL_COPY_ARRAY(self, own, other, places, other->place_capacity);
@@ -185,7 +191,8 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
                                                 .rest_us = adl_rest_us(state, slot),
                                                 .need_us = adl_rest_cost_us(state, slot),
                                                 .learned = state->belief ? adl_belief_count(state->belief) : 0};
-    if (!self->failed && (adl_due_join(&self->due, state, slot, self->places[slot].rest_us) ||
+    if (!self->failed && (adl_job_factors_join(&self->factors, slot) ||
+                          adl_due_join(&self->due, state, slot, self->places[slot].rest_us) ||
                           adl_fairness_join(&self->fairness, state->jobs[slot].spec.user)))
         self->failed = true;
     return state->jobs[slot].submit_us;
@@ -227,8 +234,13 @@ static double score_of(struct adlro *self, const struct adl_state *state, uint32
 {
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     const double fair = adl_fairness_factor(&self->fairness, spec->user);
-    return fair *
-           adl_ranking_score(fair * (double)adl_state_waited_us(state, slot), self->places[slot].rest_us, spec->gpus);
+    const struct adl_job_outlook outlook = {.corrections = self->corrections,
+                                            .prices = &self->prices,
+                                            .typical_us = self->typical_us,
+                                            .rest_us = self->places[slot].rest_us,
+                                            .need_us = self->places[slot].need_us};
+    return fair * adl_job_factors_find(&self->factors, state, &outlook, slot)->of[ADL_RANK_SCORE] *
+           adl_ranking_score(fair * (double)adl_state_waited_us(state, slot), outlook.rest_us, spec->gpus);
 }
 
 /* It starts in this plan, or GPUs are held for it. */
@@ -274,29 +286,19 @@ static struct adl_place_view view_of(const struct adlro *self, const struct adl_
                                    .corrections = self->corrections,
                                    .prices = &self->prices,
                                    .energy = self->energy,
+                                   .factors = &self->factors,
                                    .price_weight = self->price_weight,
                                    .delay_weight = self->delay_weight,
                                    .wait_weight = WAIT_WEIGHT};
 }
 
-/* Why it starts at its place: its rank, what that costs here and on the next best type, and whom it delays. */
+/* Why it starts at its place: because it is due, or what the place costs. */
 static struct adl_reason reason_of(const struct adlro *self, const struct adl_state *state, uint32_t slot)
 {
     const struct adl_place *place = &self->places[slot];
-    const uint32_t first = self->planned_count > 0 ? self->planned[0] : ADL_NONE;
-    struct adl_reason reason =
-        adl_reason_make(ADL_RULE_PLANNED, first, place->cost_us * 1e-6, place->next_cost_us * 1e-6);
-    reason.passed = first != ADL_NONE;
-    const uint32_t delayed = place->opening.delay_us > 0
-                                 ? adl_place_delayed(state, place, self->places, self->planned, self->planned_count)
-                                 : ADL_NONE;
-    if (delayed != ADL_NONE) { /* else a job that moves: it keeps what it holds */
-        reason = adl_reason_make(ADL_RULE_DELAYS, delayed, reason.value, reason.against);
-        reason.delay_s = (double)place->opening.delay_us * 1e-6;
-    }
-    for (uint32_t i = 0; place->due && i < self->due.count; i++)
-        if (self->due.slots[i] == slot)
-            reason = adl_reason_make(ADL_RULE_DUE, ADL_NONE, self->due.late_us[i] * 1e-6, self->due.slack_us[i] * 1e-6);
+    struct adl_reason reason = adl_place_reason(state, place, self->places, self->planned, self->planned_count);
+    if (place->due)
+        adl_due_reason(&self->due, slot, &reason);
     reason.rank = place->rank;
     reason.ranked = self->ranked;
     return reason;

@@ -50,5 +50,10 @@ const struct adl_policy_option adl_adlro_table[] = {
      .offset = offsetof(struct adl_adlro_options, stops),
      .value = "true",
      .help = "stop running jobs for waiting ones that need much less GPU time, where that pays"},
+    {.name = "network",
+     .type = ADL_POLICY_BOOL,
+     .offset = offsetof(struct adl_adlro_options, network),
+     .value = "true",
+     .help = "correct ranks, prices and waits of each job by a trained network"},
     ADL_POLICY_STOP_MARGIN(struct adl_adlro_options, "5"),
 };

@@ -9,11 +9,11 @@ struct adl_adlro_options {
     double price_weight, delay_weight, fair_half_life_s;
     char user_shares[ADL_POLICY_TEXT_SIZE];
     int64_t planned_jobs;
-    bool moves, stops;
+    bool moves, stops, network;
     double stop_margin;
 };
 
-#define ADL_ADLRO_OPTIONS 9
+#define ADL_ADLRO_OPTIONS 10
 extern const struct adl_policy_option adl_adlro_table[ADL_ADLRO_OPTIONS];
 
 #endif

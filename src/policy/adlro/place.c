@@ -10,12 +10,23 @@
  */
 #define SAME_SHARE 0.002
 
+static double factor_of(const struct adl_place_view *view, uint32_t slot, enum adl_rank_output output)
+{
+    return view->factors ? view->factors->jobs[slot].it.of[output] : 1;
+}
+
 static double price_of(const struct adl_place_view *view, const struct adl_place *place, uint32_t slot, uint32_t type)
 {
     const struct adl_job_spec *spec = &view->state->jobs[slot].spec;
-    return place->due ? 0
-                      : view->price_weight * view->prices->of[type] * spec->gpus +
-                            (view->energy ? adl_energy_price(view->energy, spec, type) : 0);
+    return place->due
+               ? 0
+               : view->price_weight * factor_of(view, slot, ADL_RANK_PRICES) * view->prices->of[type] * spec->gpus +
+                     (view->energy ? adl_energy_price(view->energy, spec, type) : 0);
+}
+
+static double wait_weight_of(const struct adl_place_view *view, uint32_t slot)
+{
+    return view->wait_weight * factor_of(view, slot, ADL_RANK_WAITING);
 }
 
 static void note_now(struct adl_place *place, uint32_t type, double cost_us)
@@ -41,18 +52,18 @@ static void offer_type(const struct adl_place_view *view, uint32_t slot, uint32_
                        struct adl_place *place)
 {
     const struct adl_state *state = view->state;
-    const double each = 1 + price_of(view, place, slot, type);
+    const double each = 1 + price_of(view, place, slot, type), wait_weight = wait_weight_of(view, slot);
     const bool any = all || place->opening.start_us == INT64_MAX ||
                      adl_free_profile_free_now(view->profile, type) >= state->jobs[slot].spec.gpus;
     struct adl_opening opening;
     adl_free_profile_find(view->profile, slot, type,
-                          &(struct adl_seek){place->rest_us, view->delay_weight, each / view->wait_weight,
-                                             any ? HUGE_VAL : place->cost_us / view->wait_weight},
+                          &(struct adl_seek){place->rest_us, view->delay_weight, each / wait_weight,
+                                             any ? HUGE_VAL : place->cost_us / wait_weight},
                           &opening);
     if (opening.start_us == INT64_MAX)
         return;
-    const double cost_us = view->wait_weight * adl_opening_wait_us(&opening, state->now_us, view->delay_weight) +
-                           (double)opening.run_us * each;
+    const double cost_us =
+        wait_weight * adl_opening_wait_us(&opening, state->now_us, view->delay_weight) + (double)opening.run_us * each;
     if (opening.start_us == state->now_us)
         note_now(place, type, cost_us);
     if (place->opening.start_us == INT64_MAX || cost_us < place->cost_us ||
@@ -97,7 +108,7 @@ bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl
     const struct adl_opening *opening = &place->opening;
     if (place->due || opening->start_us == INT64_MAX || opening->start_us <= state->now_us)
         return false;
-    const double cost_us = view->wait_weight * (double)(opening->start_us - state->now_us) +
+    const double cost_us = wait_weight_of(view, slot) * (double)(opening->start_us - state->now_us) +
                            (double)opening->run_us * (1 + price_of(view, place, slot, place->type));
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
@@ -150,7 +161,8 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
     }
 }
 
-uint32_t adl_place_delayed(const struct adl_state *state, const struct adl_place *place, const struct adl_place *places,
+/* The job that waits for the GPUs that a start at a place takes: the first one planned there, or ADL_NONE. */
+static uint32_t delayed_by(const struct adl_state *state, const struct adl_place *place, const struct adl_place *places,
                            const uint32_t *planned, uint32_t count)
 {
     uint32_t found = ADL_NONE;
@@ -164,6 +176,21 @@ uint32_t adl_place_delayed(const struct adl_state *state, const struct adl_place
             found = planned[i];
     }
     return found;
+}
+
+struct adl_reason adl_place_reason(const struct adl_state *state, const struct adl_place *place,
+                                   const struct adl_place *places, const uint32_t *planned, uint32_t count)
+{
+    const uint32_t first = count > 0 ? planned[0] : ADL_NONE;
+    struct adl_reason reason =
+        adl_reason_make(ADL_RULE_PLANNED, first, place->cost_us * 1e-6, place->next_cost_us * 1e-6);
+    reason.passed = first != ADL_NONE;
+    const uint32_t delayed = place->opening.delay_us > 0 ? delayed_by(state, place, places, planned, count) : ADL_NONE;
+    if (delayed != ADL_NONE) { /* else a job that moves: it keeps what it holds */
+        reason = adl_reason_make(ADL_RULE_DELAYS, delayed, reason.value, reason.against);
+        reason.delay_s = (double)place->opening.delay_us * 1e-6;
+    }
+    return reason;
 }
 
 void adl_place_explain(const struct adl_place *place, uint32_t ranked, const struct adl_state *state, uint32_t slot,

@@ -4,7 +4,9 @@
 #ifndef ADLRO_POLICY_ADLRO_PLACE_H
 #define ADLRO_POLICY_ADLRO_PLACE_H
 
+#include "model/reason.h"
 #include "policy/adlro/energy.h"
+#include "policy/adlro/job_factors.h"
 #include "policy/adlro/prices.h"
 #include "policy/adlro/profile.h"
 #include "policy/adlro/rest.h"
@@ -26,7 +28,8 @@ struct adl_place_view {
     struct adl_free_profile *profile;
     const struct adl_corrections *corrections;
     const struct adl_type_prices *prices;
-    const struct adl_energy *energy; /* NULL: it has no price */
+    const struct adl_energy *energy;       /* NULL: it has no price */
+    const struct adl_job_factors *factors; /* of prices and waiting for each job; NULL: there are none */
     double price_weight, delay_weight;
     double wait_weight; /* above 1: the wait for a planned place tends to be longer than believed */
 };
@@ -46,10 +49,10 @@ bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl
 void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const int64_t *last_us,
                         struct adl_place *place);
 
-/* The job that waits for the GPUs that a start at a place takes: the first one planned there, or ADL_NONE.
- * places [slot]. */
-uint32_t adl_place_delayed(const struct adl_state *state, const struct adl_place *place, const struct adl_place *places,
-                           const uint32_t *planned, uint32_t count);
+/* Why a job starts at its place: what that costs here and on the next best type, and which planned job it passes or
+ * delays. places [slot]. */
+struct adl_reason adl_place_reason(const struct adl_state *state, const struct adl_place *place,
+                                   const struct adl_place *places, const uint32_t *planned, uint32_t count);
 
 /* For which type a job waits, when its place is planned, and how much cheaper that is than to start now.
  * ranked: how many jobs the order of the last decision had. */
