@@ -118,7 +118,8 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->settled_us = INT64_MIN;
     int status = adl_fairness_read_shares(&self->fairness, own->user_shares, err);
     if (status == 0)
-        status = adl_job_factors_load(&self->factors, own->network, config->model, config->model_size, err);
+        status = adl_job_factors_load(&self->factors, own->network && cluster->gpu_count <= ADL_RANK_GPUS_MAX,
+                                      config->model, config->model_size, err);
     if (status) {
         destroy(self);
         return status;

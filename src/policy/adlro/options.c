@@ -54,6 +54,6 @@ const struct adl_policy_option adl_adlro_table[] = {
      .type = ADL_POLICY_BOOL,
      .offset = offsetof(struct adl_adlro_options, network),
      .value = "true",
-     .help = "correct ranks, prices and waits of each job by a trained network"},
+     .help = "correct ranks, prices and waits of each job by a trained network, on clusters of up to 64 GPUs"},
     ADL_POLICY_STOP_MARGIN(struct adl_adlro_options, "5"),
 };

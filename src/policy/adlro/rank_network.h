@@ -30,8 +30,9 @@ enum adl_rank_feature {
 
 enum adl_rank_output { ADL_RANK_SCORE, ADL_RANK_PRICES, ADL_RANK_WAITING, ADL_RANK_OUTPUTS };
 
-#define ADL_RANK_HIDDEN 10
-#define ADL_RANK_PARAMS (ADL_RANK_HIDDEN * (ADL_RANK_FEATURES + 1) + ADL_RANK_OUTPUTS * (ADL_RANK_HIDDEN + 1))
+#define ADL_RANK_HIDDEN   10
+#define ADL_RANK_GPUS_MAX 64 /* of the clusters that it is trained on: on larger ones the rule stays as it is */
+#define ADL_RANK_PARAMS   (ADL_RANK_HIDDEN * (ADL_RANK_FEATURES + 1) + ADL_RANK_OUTPUTS * (ADL_RANK_HIDDEN + 1))
 
 /* First layer: for each hidden unit its weights and its bias; then the same for each output. */
 struct adl_rank_network {
