@@ -449,6 +449,7 @@ int adl_fork_begin(struct adl_fork *fork, const struct adl_future *future, struc
                                      : adl_engine_copy(fork->engine, future->base, err);
     if (status == 0)
         status = adl_world_sim_begin_at(fork->world, state->now_us, seed, err);
+    adl_belief_freeze(adl_engine_belief(fork->engine), !future->window);
     if (status == 0 && adopt_all(fork))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for a fork with %u waiting jobs", state->queue.count);
     return status;
