@@ -150,7 +150,8 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
     }
 }
 
-uint32_t adl_place_delayed(const struct adl_state *state, const struct adl_place *place, const struct adl_place *places,
+/* The job that waits for the GPUs that a start at a place takes: the first one planned there, or ADL_NONE. */
+static uint32_t delayed_by(const struct adl_state *state, const struct adl_place *place, const struct adl_place *places,
                            const uint32_t *planned, uint32_t count)
 {
     uint32_t found = ADL_NONE;
@@ -164,6 +165,27 @@ uint32_t adl_place_delayed(const struct adl_state *state, const struct adl_place
             found = planned[i];
     }
     return found;
+}
+
+struct adl_reason adl_place_reason(const struct adl_state *state, uint32_t slot, const struct adl_place *places,
+                                   const uint32_t *planned, uint32_t count, const struct adl_due *due, uint32_t ranked)
+{
+    const struct adl_place *place = &places[slot];
+    const uint32_t first = count > 0 ? planned[0] : ADL_NONE;
+    struct adl_reason reason =
+        adl_reason_make(ADL_RULE_PLANNED, first, place->cost_us * 1e-6, place->next_cost_us * 1e-6);
+    reason.passed = first != ADL_NONE;
+    const uint32_t delayed = place->opening.delay_us > 0 ? delayed_by(state, place, places, planned, count) : ADL_NONE;
+    if (delayed != ADL_NONE) { /* else a job that moves: it keeps what it holds */
+        reason = adl_reason_make(ADL_RULE_DELAYS, delayed, reason.value, reason.against);
+        reason.delay_s = (double)place->opening.delay_us * 1e-6;
+    }
+    for (uint32_t i = 0; place->due && i < due->count; i++)
+        if (due->slots[i] == slot)
+            reason = adl_reason_make(ADL_RULE_DUE, ADL_NONE, due->late_us[i] * 1e-6, due->slack_us[i] * 1e-6);
+    reason.rank = place->rank;
+    reason.ranked = ranked;
+    return reason;
 }
 
 void adl_place_explain(const struct adl_place *place, uint32_t ranked, const struct adl_state *state, uint32_t slot,
