@@ -106,13 +106,13 @@ static int64_t next_clock(struct tm when, int64_t now_s)
     return (int64_t)mktime(&when);
 }
 
-int adl_begin_read(const char *text, int64_t now_s, int64_t *ret_s, struct adl_error *err)
+int adl_begin_read(const char *text, const char *option, int64_t now_s, int64_t *ret_s, struct adl_error *err)
 {
     char quoted[ADL_QUOTE_SIZE];
     const time_t now = (time_t)now_s;
     struct tm when;
     if (!localtime_r(&now, &when))
-        return adl_fail(err, ADL_EINVAL, "--begin: the current time cannot be read");
+        return adl_fail(err, ADL_EINVAL, "%s: the current time cannot be read", option);
     when.tm_isdst = -1;
     int64_t begin_s = -1;
     if (strncasecmp(text, "now", 3) == 0) {
@@ -132,13 +132,14 @@ int adl_begin_read(const char *text, int64_t now_s, int64_t *ret_s, struct adl_e
     } else if (date_read(text, &when)) {
         begin_s = (int64_t)mktime(&when);
         if (begin_s < now_s)
-            return adl_fail(err, ADL_EINVAL, "--begin must be in the future, and %s is past", adl_quote(text, quoted));
+            return adl_fail(err, ADL_EINVAL, "%s must be in the future, and %s is past", option,
+                            adl_quote(text, quoted));
     }
     if (begin_s < 0)
-        return adl_fail(err, ADL_EINVAL,
-                        "--begin must be such as 16:00, 2026-11-20T16:00, now+1hour, now+90 (seconds), tomorrow or "
-                        "noon, got %s",
-                        adl_quote(text, quoted));
+        return adl_fail(
+            err, ADL_EINVAL,
+            "%s must be such as 16:00, 2026-11-20T16:00, now+1hour, now+90 (seconds), tomorrow or noon, got %s", option,
+            adl_quote(text, quoted));
     *ret_s = begin_s;
     return 0;
 }

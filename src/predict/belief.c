@@ -57,6 +57,7 @@ struct adl_belief {
     size_t job_capacity;
     struct adl_shape steps_shape; /* of what jobs say of their steps */
     uint32_t slots, next_visit;   /* slots that ever had a job, and whose age is looked at next */
+    bool frozen;
 };
 
 int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct adl_belief **ret)
@@ -389,7 +390,7 @@ static void learn_age(struct adl_belief *belief, const struct adl_state *state, 
 void adl_belief_age(struct adl_belief *belief, const struct adl_state *state, int64_t now_us)
 {
     const uint32_t slots = belief->slots < state->job_capacity ? belief->slots : (uint32_t)state->job_capacity;
-    for (uint32_t v = 0; belief->similar && v < slots && v < VISITS; v++) {
+    for (uint32_t v = 0; belief->similar && !belief->frozen && v < slots && v < VISITS; v++) {
         const uint32_t slot = belief->next_visit < slots ? belief->next_visit : 0;
         const struct adl_job *job = &state->jobs[slot];
         belief->next_visit = slot + 1;
@@ -469,6 +470,8 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
 {
     const bool held = state->jobs[event->job].phase >= ADL_PHASE_RUNNING;
     if (event->kind == ADL_EVENT_FINISH && held) {
+        if (belief->frozen)
+            return;
         learn_residual(belief, event, state);
         if (belief->similar) {
             learn_similar(belief, event, state);
@@ -485,6 +488,11 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
         if (held && event->steps_left > 0 && event->steps_per_s > 0)
             learn_steps_left(belief, event, state);
     }
+}
+
+void adl_belief_freeze(struct adl_belief *belief, bool frozen)
+{
+    belief->frozen = frozen;
 }
 
 /* ---- reading ---- */

@@ -71,6 +71,10 @@ void adl_belief_set_type_speed(struct adl_belief *belief, uint32_t type, double 
 /* From a FINISH, EVICT or PROGRESS, before the state knows of it. */
 void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state);
 
+/* Ends of jobs teach it nothing from now on, or again: of a copy that plays a future. Run times that were drawn from
+ * what it believes would teach it only what chance made of them. */
+void adl_belief_freeze(struct adl_belief *belief, bool frozen);
+
 /* ---- what policies read, of a live job ----
  *
  * All times are run times on the job's best type; multiply by adl_belief_type_factor for another. done_us is how much

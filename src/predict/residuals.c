@@ -153,48 +153,37 @@ double adl_residuals_quantile(const struct adl_residuals *residuals, const struc
 
 /* Over the bins above a cut: the weight of each, and the time at which its jobs end, the middle of the bin. */
 struct walk {
-    const struct adl_residuals *residuals;
     const struct adl_shape *shape;
-    int next;
-    double part;           /* of the next bin above the cut */
+    int next;              /* bin, after the first */
     double factor, middle; /* time at the end, and in the middle, of a bin relative to its beginning */
-    double upper;          /* time at the end of this bin */
-    double weight, time;   /* of this bin */
+    double upper;          /* time at the end of the last bin */
+    double weight, time;   /* of the first bin, of which a part is above the cut */
 };
 
-static void set_factor(struct walk *walk)
+static void set_factor(struct walk *walk, int bin)
 {
-    const int bin = walk->next;
     walk->factor = (double)walk->shape->growth[bin < FIRST ? 0 : bin < LAST ? 1 + (bin - FIRST) / PER_KNOT : KNOTS];
     walk->middle = sqrt(walk->factor);
 }
 
 static struct walk walk_from(const struct adl_residuals *residuals, const struct adl_shape *shape,
-                             const struct cut *cut)
+                             const struct cut *cut, double u)
 {
-    struct walk walk = {.residuals = residuals,
-                        .shape = shape,
-                        .next = cut->first,
-                        .part = cut->part,
-                        .upper = adl_exp(log_at(shape, cut->first))};
-    set_factor(&walk);
+    const double begin = adl_exp(log_at(shape, cut->first)), lower = begin > u ? begin : u;
+    struct walk walk = {.shape = shape, .next = cut->first + 1, .weight = cut->part * residuals->weight[cut->first]};
+    set_factor(&walk, cut->first);
+    walk.upper = begin * walk.factor;
+    walk.time = cut->part < 1 ? (lower + walk.upper) / 2 : lower * walk.middle;
     return walk;
 }
 
-static bool walk_on(struct walk *walk, double u)
+/* The bins from the next one on for which time grows alike; returns the first after them. */
+static int begin_segment(struct walk *walk)
 {
     const int bin = walk->next;
-    if (bin >= BINS)
-        return false;
     if (bin >= FIRST && bin <= LAST && (bin - FIRST) % PER_KNOT == 0)
-        set_factor(walk);
-    const double lower = walk->upper > u ? walk->upper : u;
-    walk->upper *= walk->factor;
-    walk->weight = walk->part * walk->residuals->weight[bin];
-    walk->time = walk->part < 1 ? (lower + walk->upper) / 2 : lower * walk->middle;
-    walk->part = 1;
-    walk->next++;
-    return true;
+        set_factor(walk, bin);
+    return bin < FIRST ? FIRST : bin < LAST ? bin + PER_KNOT - (bin - FIRST) % PER_KNOT : BINS;
 }
 
 double adl_residuals_mean(const struct adl_residuals *residuals, const struct adl_shape *shape, double u)
@@ -202,10 +191,14 @@ double adl_residuals_mean(const struct adl_residuals *residuals, const struct ad
     const struct cut cut = cut_at(residuals, shape, u);
     if (!(cut.alive > 0))
         return u;
-    struct walk walk = walk_from(residuals, shape, &cut);
-    double sum = 0;
-    while (walk_on(&walk, u))
-        sum += walk.weight * (walk.time - u);
+    struct walk walk = walk_from(residuals, shape, &cut, u);
+    double sum = walk.weight * (walk.time - u);
+    while (walk.next < BINS)
+        for (const int end = begin_segment(&walk); walk.next < end; walk.next++) {
+            const double lower = walk.upper > u ? walk.upper : u;
+            walk.upper *= walk.factor;
+            sum += residuals->weight[walk.next] * (lower * walk.middle - u);
+        }
     return sum > 0 ? sum / cut.alive : 0;
 }
 
@@ -214,16 +207,23 @@ double adl_residuals_cost(const struct adl_residuals *residuals, const struct ad
     const struct cut cut = cut_at(residuals, shape, u);
     if (!(cut.alive > 0))
         return u;
-    struct walk walk = walk_from(residuals, shape, &cut);
-    double ended = 0, ended_time = 0, best_served = 1, best_ended = 0; /* the best quotient, undivided */
-    while ((walk.next == cut.first || residuals->above[walk.next] > TAIL_SHARE * cut.alive) && walk_on(&walk, u)) {
-        ended += walk.weight;
-        ended_time += walk.weight * (walk.time - u);
-        const double served = ended_time + (cut.alive - ended) * (walk.upper - u);
-        if (served * best_ended < best_served * ended) {
-            best_served = served;
-            best_ended = ended;
+    struct walk walk = walk_from(residuals, shape, &cut, u);
+    const double least = TAIL_SHARE * cut.alive;
+    const double *weight = residuals->weight, *above = residuals->above;
+    double ended = walk.weight, ended_time = walk.weight * (walk.time - u);
+    double best_served = ended > 0 ? ended_time + (cut.alive - ended) * (walk.upper - u) : 1; /* undivided */
+    double best_ended = ended;
+    while (walk.next < BINS && above[walk.next] > least)
+        for (const int end = begin_segment(&walk); walk.next < end && above[walk.next] > least; walk.next++) {
+            const double lower = walk.upper > u ? walk.upper : u;
+            walk.upper *= walk.factor;
+            ended += weight[walk.next];
+            ended_time += weight[walk.next] * (lower * walk.middle - u);
+            const double served = ended_time + (cut.alive - ended) * (walk.upper - u);
+            if (served * best_ended < best_served * ended) {
+                best_served = served;
+                best_ended = ended;
+            }
         }
-    }
     return best_served > 0 && best_ended > 0 ? best_served / best_ended : 0;
 }

@@ -18,6 +18,7 @@ struct arrivals {
     uint64_t next;
     uint32_t left;
     uint64_t issued;
+    int64_t last_us; /* no job arrives before the one before it, though a clock was set back */
 };
 
 struct adl_fork {
@@ -171,7 +172,8 @@ static int next_job(void *self, struct adl_true_job *ret, struct adl_error *err)
         if (submit_us <= now_us || is_lost(fork, past))
             continue;
         set_arrival(fork, past, ret);
-        ret->submit_us = submit_us;
+        arrivals->last_us = submit_us > arrivals->last_us ? submit_us : arrivals->last_us;
+        ret->submit_us = arrivals->last_us;
         return 1;
     }
 }
@@ -449,6 +451,7 @@ int adl_fork_begin(struct adl_fork *fork, const struct adl_future *future, struc
                                      : adl_engine_copy(fork->engine, future->base, err);
     if (status == 0)
         status = adl_world_sim_begin_at(fork->world, state->now_us, seed, err);
+    adl_belief_freeze(adl_engine_belief(fork->engine), !future->window);
     if (status == 0 && adopt_all(fork))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for a fork with %u waiting jobs", state->queue.count);
     return status;

@@ -91,13 +91,16 @@ int adl_recent_copy(struct adl_recent *to, const struct adl_recent *from)
 
 /* ---- what is seen ---- */
 
-/* After a pause: the hour in which it began and the one in which it ended are not whole. */
+/* After a pause: the hour in which it began and the one in which it ended are not whole. They may be the same, and the
+ * clock of a twin may be earlier in it than before. */
 static int64_t resume_hours(struct adl_recent *recent, int64_t next, int64_t now)
 {
     recent->resumed = false;
-    if (recent->hour_count == 0 || next > now)
+    if (recent->hour_count == 0)
         return next;
     recent->hours[(recent->hour_count - 1) % ADL_RECENT_HOURS].cut = true;
+    if (next > now)
+        return next;
     recent->hours[recent->hour_count++ % ADL_RECENT_HOURS] =
         (struct hour){.number = now, .first = recent->submitted, .cut = true};
     return now + 1;

@@ -350,9 +350,19 @@ static int play(struct side *side, uint32_t number, int64_t until_us, bool until
     return 0;
 }
 
-/* How far to play: half as long again as nine of ten jobs that are there now, and the one that is meant, take in the
- * longest of a few futures. A few jobs may take for ever, and would make all else small. */
-static int find_end(struct game *game, struct adl_error *err)
+/* Time until the last of the nodes is drained. */
+static int64_t until_drains_us(const struct game *game, uint32_t count, int64_t now_us)
+{
+    int64_t last_us = now_us;
+    for (uint32_t a = 0; a < count; a++)
+        if (game->sides[a].change->drains && game->sides[a].change->drain_us > last_us)
+            last_us = game->sides[a].change->drain_us;
+    return last_us - now_us;
+}
+
+/* How far to play: from the last drain on, half as long again as nine of ten jobs that are there now, and the one that
+ * is meant, take in the longest of a few futures. A few jobs may take for ever, and would make all else small. */
+static int find_end(struct game *game, uint32_t count, struct adl_error *err)
 {
     const int64_t now_us = adl_engine_state(game->base.engine)->now_us;
     const int64_t most_us = (int64_t)(game->config->horizon_s * 1e6);
@@ -365,6 +375,7 @@ static int find_end(struct game *game, struct adl_error *err)
         const int64_t played_us = (game->base.last_us - now_us) / 2 * 3;
         longest_us = played_us > longest_us ? played_us : longest_us;
     }
+    longest_us += until_drains_us(game, count, now_us);
     game->until_us = now_us + (longest_us < most_us ? longest_us : most_us);
     return status;
 }
@@ -521,7 +532,7 @@ static int play_game(struct game *game, struct adl_answer *alternatives, uint32_
     uint32_t played = 0;
     int status = open_sides(game, alternatives, count, err);
     if (status == 0)
-        status = find_end(game, err);
+        status = find_end(game, count, err);
     if (status == 0)
         status = play_all(game, alternatives, count, &played, err);
     if (status)

@@ -189,14 +189,14 @@ static void the_time_to_begin_is_read_as_slurm_does(void **state)
     const int64_t now_s = (int64_t)mktime(&parts);
     for (size_t i = 0; i < COUNT(forms); i++) {
         int64_t begin_s = -1;
-        if (adl_begin_read(forms[i].text, now_s, &begin_s, &err))
+        if (adl_begin_read(forms[i].text, "--begin", now_s, &begin_s, &err))
             fail_msg("%s: %s", forms[i].text, err.text);
         if (begin_s - now_s != forms[i].seconds)
             fail_msg("%s: %lld", forms[i].text, (long long)(begin_s - now_s));
     }
     for (size_t i = 0; i < COUNT(bad); i++) {
         int64_t begin_s = -1;
-        if (adl_begin_read(bad[i], now_s, &begin_s, &err) != ADL_EINVAL || begin_s != -1)
+        if (adl_begin_read(bad[i], "--begin", now_s, &begin_s, &err) != ADL_EINVAL || begin_s != -1)
             fail_msg("%s is taken as %lld", bad[i], (long long)(begin_s - now_s));
     }
 }

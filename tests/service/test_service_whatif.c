@@ -80,6 +80,8 @@ static void what_is_not_possible_is_refused_with_the_reason(void **state)
     expect(400, "{\"policy\":\"nosuch\"}", "POST /v1/whatif");
     expect(400, "{\"gpus\":1}", "POST /v1/whatif");
     expect(400, "{\"drain\":\"nosuch\"}", "POST /v1/whatif");
+    expect(400, "{\"drain\":\"nosuch\",\"drain_s\":1000}", "POST /v1/whatif");
+    expect_text("drain_s: 1000 has passed");
     expect(404, "{\"job\":77}", "POST /v1/whatif");
     expect(200, NULL, "POST /v1/jobs/%llu/hold", (unsigned long long)second);
     snprintf(body, sizeof body, "{\"job\":%llu}", (unsigned long long)second);

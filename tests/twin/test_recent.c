@@ -187,6 +187,33 @@ static void hours_that_nobody_looked_at_are_not_hours_without_submissions(void *
     close_live(&live);
 }
 
+/* The clock of a twin is set to whole hours of before: what is submitted then may be earlier in its hour. */
+static void an_hour_in_which_the_program_was_started_again_is_not_whole(void **state)
+{
+    (void)state;
+    struct live live;
+    open_live(&live);
+    const int64_t hour_us = now_us(&live) / HOUR_US * HOUR_US;
+    struct adl_recent *recent = restore(&live, 0, 0, hour_us);
+    see(recent, &live, hour_us, 900, 900);
+    see(recent, &live, hour_us + HOUR_US, 901, 901);
+    see(recent, &live, hour_us + 2 * HOUR_US, 0, 0); /* the hour before is whole */
+    uint32_t others = 0;
+    for (int i = 0; i < 64; i++) {
+        uint64_t first;
+        int64_t us;
+        const uint32_t hour = adl_recent_hour(recent, hour_us + 25 * HOUR_US, i / 64.0);
+        if (hour == ADL_NONE)
+            continue;
+        adl_recent_jobs(recent, hour, &first, &us);
+        assert_true(us != hour_us);
+        others++;
+    }
+    assert_true(others > 0);
+    adl_recent_destroy(recent);
+    close_live(&live);
+}
+
 static void bytes_that_are_not_usable_are_refused_with_a_text_and_change_nothing(void **state)
 {
     (void)state;
@@ -224,6 +251,7 @@ int main(void)
         cmocka_unit_test(submissions_come_back_and_move_with_the_clock_by_whole_hours),
         cmocka_unit_test(a_job_that_lives_on_is_no_new_submission_and_ends_where_it_was_submitted),
         cmocka_unit_test(hours_that_nobody_looked_at_are_not_hours_without_submissions),
+        cmocka_unit_test(an_hour_in_which_the_program_was_started_again_is_not_whole),
         cmocka_unit_test(bytes_that_are_not_usable_are_refused_with_a_text_and_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,37 @@ static void the_same_job_draws_the_same_whatever_the_policy_does(void **unused)
     assert_true(equal > 20 && differ > 10);
 }
 
+/* What it believes of jobs stays what their run times were drawn from, to the end. */
+static void a_future_learns_nothing_from_what_was_drawn(void **unused)
+{
+    (void)unused;
+    uint64_t ended = 0;
+    for (uint64_t w = 0; w < WORLDS; w++) {
+        struct live live;
+        struct adl_error err = {.text = ""};
+        struct adl_fork *fork = NULL;
+        struct taken taken = {.ended = 0};
+        open_live(&live, w, &adl_policy_srtf, 0);
+        struct adl_fork_config config = config_of(&live, 1).fork;
+        config.observer = (struct adl_observer){.self = &taken, .event = on_event};
+        if (run_until(&live, 25)) {
+            const uint64_t learned = adl_belief_count(adl_engine_belief(live.engine));
+            const struct adl_future future = {.base = live.engine, .count = 1, .until_us = INT64_MAX / 2};
+            if (adl_fork_create(&config, &fork, &err) || adl_fork_begin(fork, &future, &err))
+                fail_msg("%s", err.text);
+            for (int i = 0; i < 20000 && adl_engine_step(adl_fork_engine(fork), &err) > 0; i++)
+                ;
+            assert_true(adl_belief_count(adl_engine_belief(adl_fork_engine(fork))) == learned);
+            assert_int_equal(adl_engine_run(live.engine, NULL), 0); /* the original learns on */
+            assert_true(adl_belief_count(adl_engine_belief(live.engine)) > learned);
+            ended += taken.ended;
+        }
+        adl_fork_destroy(fork);
+        close_live(&live);
+    }
+    assert_true(ended > 20);
+}
+
 static void a_rank_and_its_time_are_inverse(void **unused)
 {
     (void)unused;
@@ -302,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_forecast_reads_nothing_that_is_to_come),
         cmocka_unit_test(the_same_job_draws_the_same_whatever_the_policy_does),
+        cmocka_unit_test(a_future_learns_nothing_from_what_was_drawn),
         cmocka_unit_test(a_rank_and_its_time_are_inverse),
         cmocka_unit_test(levels_are_as_drawn_until_forecasts_have_turned_out),
         cmocka_unit_test(as_many_starts_come_within_a_level_as_its_probability_says),

@@ -274,6 +274,10 @@ static void more_nodes_start_what_waits_and_a_drained_one_starts_nothing(void **
     assert_int_equal(alternatives[1].job.never, FUTURES);
     assert_float_equal(alternatives[2].start_s.mean, 0, 1e-9);
     assert_true(whatif.job.never < FUTURES / 4);
+    for (int i = 1; i < 3; i++)
+        alternatives[i].change.drain_us = 100 * 3600 * SECOND;
+    assert_true(ask(&live, 2, alternatives, 3).played_s > 100 * 3600.0); /* else it would seem to make no difference */
+    assert_true(whatif.played_s < 100 * 3600.0);
     close_live(&live);
 }
 

@@ -427,6 +427,19 @@ int adl_client_get(struct adl_client *client, const char *path, struct cJSON **r
     return adl_client_call(client, "GET", path, NULL, ret, err);
 }
 
+int adl_client_now(struct adl_client *client, int64_t *ret_s, struct adl_error *err)
+{
+    cJSON *cluster = NULL;
+    const int status = adl_client_get(client, "/v1/cluster", &cluster, err);
+    const double now_s = adl_member_number(cluster, "now_s", -1);
+    cJSON_Delete(cluster);
+    if (status == 0 && !(now_s > 0 && now_s < 1e11))
+        return adl_fail(err, ADL_EIO, "the service does not tell its time");
+    if (status == 0)
+        *ret_s = (int64_t)now_s;
+    return status;
+}
+
 int adl_client_get_patiently(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err)
 {
     const struct timespec pause = {.tv_nsec = PATIENCE_MS * 1000000L};

@@ -54,7 +54,10 @@ int adl_client_call(struct adl_client *client, const char *method, const char *p
                     struct cJSON **ret, struct adl_error *err);
 int adl_client_get(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err);
 
-/* The same, but retries for up to a minute while no service answers, as during a restart. */
+/* The service's time in Unix seconds, which is not this machine's if it runs a twin. */
+int adl_client_now(struct adl_client *client, int64_t *ret_s, struct adl_error *err);
+
+/* As adl_client_get, but retries for up to a minute while no service answers, as during a restart. */
 int adl_client_get_patiently(struct adl_client *client, const char *path, struct cJSON **ret, struct adl_error *err);
 
 /* All jobs that query ("state=PD&user=ann") selects, page by page, as one list: {"jobs":[...],"counts":{...}}. */

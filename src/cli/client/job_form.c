@@ -247,8 +247,10 @@ static int add_signal(struct builder *builder)
 static int add_begin(struct builder *builder)
 {
     const char *text = builder->form.begin;
-    int64_t begin_s = 0;
-    const int status = text ? adl_begin_read(text, (int64_t)time(NULL), &begin_s, builder->err) : 0;
+    int64_t now_s = 0, begin_s = 0;
+    int status = text ? adl_client_now(builder->client, &now_s, builder->err) : 0;
+    if (status == 0 && text)
+        status = adl_begin_read(text, "--begin", now_s, &begin_s, builder->err);
     return status || !text ? status : add_number(builder, "begin_s", (double)begin_s);
 }
 

@@ -281,7 +281,7 @@ static int read_begin(struct reader *reader, const char *text)
 {
     struct adl_error inner;
     int64_t begin_s;
-    if (adl_begin_read(text, (int64_t)time(NULL), &begin_s, &inner))
+    if (adl_begin_read(text, "--begin", (int64_t)time(NULL), &begin_s, &inner))
         return FAIL(reader, "%s", inner.text);
     reader->out.form.begin = text;
     return 0;

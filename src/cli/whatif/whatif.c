@@ -16,11 +16,12 @@
 #include "twin/change.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #define HORIZON_S  (30 * 86400.0)
 #define EVENTS_MAX 200000
@@ -203,14 +204,16 @@ static int ask_run(const struct options *o, const char *path, struct adl_text *r
 
 /* ---- a service ---- */
 
-static int add_drain(const struct options *o, cJSON *body, struct adl_error *err)
+static int add_drain(const struct options *o, struct adl_client *client, cJSON *body, struct adl_error *err)
 {
     char node[ADL_NAME_SIZE];
     const char *at = strchr(o->drain, '@'), *when = at ? at + 1 : o->at;
-    int64_t time_s = 0;
+    int64_t now_s = 0, time_s = 0;
     snprintf(node, sizeof node, "%.*s", at ? (int)(at - o->drain) : (int)strlen(o->drain), o->drain);
     cJSON_AddStringToObject(body, "drain", node);
-    const int status = when ? adl_begin_read(when, (int64_t)time(NULL), &time_s, err) : 0;
+    int status = when ? adl_client_now(client, &now_s, err) : 0;
+    if (status == 0 && when)
+        status = adl_begin_read(when, "--at", now_s, &time_s, err);
     if (status == 0 && when)
         cJSON_AddNumberToObject(body, "drain_s", (double)time_s);
     return status;
@@ -223,6 +226,8 @@ static int add_script(const struct options *o, struct adl_client *client, cJSON 
     struct adl_text warnings = {0};
     cJSON *job = NULL;
     snprintf(script, sizeof script, "%s", o->submit);
+    if (access(script, R_OK))
+        return adl_fail(err, ADL_EINVAL, "--submit: the script %.200s cannot be read: %s", script, strerror(errno));
     const int status = adl_job_form_build(&form, operands, 1, false, client, &job, &warnings, err);
     adl_text_clear(&warnings);
     if (status == 0)
@@ -254,7 +259,7 @@ static int write_body(const struct options *o, struct adl_client *client, cJSON 
         cJSON_AddStringToObject(body, "add_nodes", o->add_nodes);
     cJSON_AddNumberToObject(body, "futures", (double)o->futures);
     if (status == 0 && o->drain)
-        status = add_drain(o, body, err);
+        status = add_drain(o, client, body, err);
     if (status == 0 && o->submit)
         status = add_script(o, client, body, err);
     return status;
@@ -316,9 +321,10 @@ static int run(int argc, char **argv)
     if (changes && !o.job && !o.submit)
         status = adl_fail(&err, ADL_EINVAL, "--types, --gpus, --priority and --time change a job: name it with --job");
     else if (!o.job && !o.submit && !o.instead && !o.add_nodes && !o.drain && !(service && o.policy))
-        status = adl_fail(&err, ADL_EINVAL,
-                          "give a change (--instead, --add-nodes, --drain) or a job (--job, --submit); `adlro whatif "
-                          "--help` has examples");
+        status = adl_fail(
+            &err, ADL_EINVAL,
+            "give a change (--policy or --instead, --add-nodes, --drain) or a job (--job, --submit); `adlro whatif "
+            "--help` has examples");
     if (status == 0)
         status = service ? ask_service(&o, &answer, &err) : ask_run(&o, operands.items[0], &answer, &err);
     if (status == 0)

@@ -10,6 +10,7 @@
 #include "policy/adlro/chains.h"
 #include "policy/adlro/corrections.h"
 #include "policy/adlro/due.h"
+#include "policy/adlro/effort.h"
 #include "policy/adlro/fairness.h"
 #include "policy/adlro/moves.h"
 #include "policy/adlro/options.h"
@@ -27,10 +28,6 @@
 #define LEFTOVER_MAX  256  /* jobs after the planned ones that are looked at in one decision */
 #define WAIT_WEIGHT   1.5  /* of a wait: jobs run longer than believed, and better ones come in between */
 #define TYPICAL_SHARE 0.01 /* of a new run time, in the average of run times */
-
-/* A cluster with n times as many GPUs looks for jobs that move in one of n decisions. The others look only at free GPUs
- * of types of which more are free than before. */
-#define GPUS_LOOKED_AT 64
 
 struct adlro {
     struct adl_objective objective;
@@ -67,6 +64,7 @@ struct adlro {
     uint32_t looks;     /* since the last for jobs that move */
     int64_t settled_us; /* nothing more to do until one of these changes */
     uint64_t settled_releases, settled_sequence;
+    uint64_t rejoined; /* jobs that were stopped and are in the order again: no reason to rank all */
 };
 
 static void destroy(void *policy)
@@ -180,6 +178,25 @@ static int grow_lanes(struct adlro *self, size_t count)
     return 0;
 }
 
+static double score_of(struct adlro *self, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const double fair = adl_fairness_factor(&self->fairness, spec->user);
+    const struct adl_job_outlook outlook = {.corrections = self->corrections,
+                                            .prices = &self->prices,
+                                            .typical_us = self->typical_us,
+                                            .rest_us = self->places[slot].rest_us,
+                                            .need_us = self->places[slot].need_us};
+    return fair * adl_job_factors_find(&self->factors, state, &outlook, slot)->of[ADL_RANK_SCORE] *
+           adl_ranking_score(fair * (double)adl_state_waited_us(state, slot), outlook.rest_us, spec->gpus);
+}
+
+/* Jobs that have joined the queue, but for those that were stopped and are in the order. */
+static uint64_t sequence_of(const struct adlro *self, const struct adl_state *state)
+{
+    return state->queue.next_sequence - self->rejoined;
+}
+
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 {
     struct adlro *self = policy;
@@ -192,8 +209,12 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
                                                 .rest_us = adl_rest_us(state, slot),
                                                 .need_us = adl_rest_cost_us(state, slot),
                                                 .learned = state->belief ? adl_belief_count(state->belief) : 0};
-    if (!self->failed && (adl_job_factors_join(&self->factors, slot) ||
-                          adl_due_join(&self->due, state, slot, self->places[slot].rest_us) ||
+    if (!self->failed && adl_job_factors_join(&self->factors, slot))
+        self->failed = true;
+    if (!self->failed && state->jobs[slot].attempts > 0 && adl_effort_is_saved(state->cluster) &&
+        self->ranking.sequence == sequence_of(self, state))
+        self->rejoined += adl_ranking_rejoin(&self->ranking, state, score_of(self, state, slot), slot);
+    if (!self->failed && (adl_due_join(&self->due, state, slot, self->places[slot].rest_us) ||
                           adl_fairness_join(&self->fairness, state->jobs[slot].spec.user)))
         self->failed = true;
     return state->jobs[slot].submit_us;
@@ -231,19 +252,6 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 
 /* ---- the order ---- */
 
-static double score_of(struct adlro *self, const struct adl_state *state, uint32_t slot)
-{
-    const struct adl_job_spec *spec = &state->jobs[slot].spec;
-    const double fair = adl_fairness_factor(&self->fairness, spec->user);
-    const struct adl_job_outlook outlook = {.corrections = self->corrections,
-                                            .prices = &self->prices,
-                                            .typical_us = self->typical_us,
-                                            .rest_us = self->places[slot].rest_us,
-                                            .need_us = self->places[slot].need_us};
-    return fair * adl_job_factors_find(&self->factors, state, &outlook, slot)->of[ADL_RANK_SCORE] *
-           adl_ranking_score(fair * (double)adl_state_waited_us(state, slot), outlook.rest_us, spec->gpus);
-}
-
 /* It starts in this plan, or GPUs are held for it. */
 static bool is_served(const struct adlro *self, const struct adl_plan *plan, uint32_t slot)
 {
@@ -257,7 +265,7 @@ static bool is_served(const struct adlro *self, const struct adl_plan *plan, uin
 static void rank_queue(struct adlro *self, const struct adl_state *state, const struct adl_plan *plan)
 {
     const struct adl_queue *queue = &state->queue;
-    adl_ranking_begin(&self->ranking, state);
+    adl_ranking_begin(&self->ranking, sequence_of(self, state));
     adl_stops_begin(&self->stops);
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
@@ -293,18 +301,6 @@ static struct adl_place_view view_of(const struct adlro *self, const struct adl_
                                    .wait_weight = WAIT_WEIGHT};
 }
 
-/* Why it starts at its place: because it is due, or what the place costs. */
-static struct adl_reason reason_of(const struct adlro *self, const struct adl_state *state, uint32_t slot)
-{
-    const struct adl_place *place = &self->places[slot];
-    struct adl_reason reason = adl_place_reason(state, place, self->places, self->planned, self->planned_count);
-    if (place->due)
-        adl_due_reason(&self->due, slot, &reason);
-    reason.rank = place->rank;
-    reason.ranked = self->ranked;
-    return reason;
-}
-
 /* Starts a job at the place that was chosen for it. */
 static int start(struct adlro *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
@@ -313,7 +309,8 @@ static int start(struct adlro *self, const struct adl_state *state, uint32_t slo
     if (!gpus || !adl_free_profile_take(self->profile, slot, place->type, &place->opening, gpus) ||
         adl_plan_start(plan, slot, state->jobs[slot].spec.gpus))
         return ADL_EREFUSED;
-    adl_plan_because(plan, reason_of(self, state, slot));
+    adl_plan_because(plan, adl_place_reason(state, slot, self->places, self->planned, self->planned_count, &self->due,
+                                            self->ranked));
     return 0;
 }
 
@@ -383,16 +380,16 @@ static void update_prices(struct adlro *self, const struct adl_state *state)
 static bool is_settled(const struct adlro *self, const struct adl_state *state)
 {
     return self->settled_us == state->now_us && self->settled_releases == state->releases &&
-           self->settled_sequence == state->queue.next_sequence;
+           self->settled_sequence == sequence_of(self, state);
 }
 
 static void begin(struct adlro *self, const struct adl_state *state)
 {
-    const bool joined = self->settled_sequence != state->queue.next_sequence;
-    self->looks = self->looks + 1 < state->cluster->gpu_count / GPUS_LOOKED_AT ? self->looks + 1 : 0;
+    const bool joined = self->settled_sequence != sequence_of(self, state);
+    self->looks = self->looks + 1 < adl_effort_looks_apart(state->cluster) ? self->looks + 1 : 0;
     self->settled_us = state->now_us;
     self->settled_releases = state->releases;
-    self->settled_sequence = state->queue.next_sequence;
+    self->settled_sequence = sequence_of(self, state);
     self->decision++;
     self->planned_count = 0;
     self->turn = 0;
@@ -485,8 +482,8 @@ static int plan_queue(struct adlro *self, const struct adl_state *state, bool ha
     self->ranked = state->queue.count - plan->command_count;
     self->plans += had_free; /* else it is only looked for jobs to stop, at every submission */
     const bool whole = had_free && (uint64_t)self->plans * self->planned_max >=
-                                       (uint64_t)self->ranked * adl_type_prices_apart(state->cluster);
-    self->ranks = whole || self->ranking.sequence != state->queue.next_sequence;
+                                       (uint64_t)self->ranked * adl_effort_plans_apart(state->cluster);
+    self->ranks = whole || self->ranking.sequence != sequence_of(self, state);
     if (self->ranks)
         list_due(self, state);
     const int due = plan_due(self, state, plan);

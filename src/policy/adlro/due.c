@@ -89,10 +89,3 @@ bool adl_due_holds(const struct adl_due *due, const struct adl_state *state, uin
     return due->tail > 0 && due->typical_us > 0 &&
            due->started_us - due->jobs[slot].before_us > slack_us(due, state, slot);
 }
-
-void adl_due_reason(const struct adl_due *due, uint32_t slot, struct adl_reason *ret)
-{
-    for (uint32_t i = 0; i < due->count; i++)
-        if (due->slots[i] == slot)
-            *ret = adl_reason_make(ADL_RULE_DUE, ADL_NONE, due->late_us[i] * 1e-6, due->slack_us[i] * 1e-6);
-}

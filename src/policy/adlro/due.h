@@ -10,7 +10,6 @@
 #ifndef ADLRO_POLICY_ADLRO_DUE_H
 #define ADLRO_POLICY_ADLRO_DUE_H
 
-#include "model/reason.h"
 #include "state/state.h"
 
 #define ADL_DUE_MAX 64
@@ -39,9 +38,6 @@ int adl_due_join(struct adl_due *due, const struct adl_state *state, uint32_t sl
 
 /* Lists the due jobs that go first. typical_us: the usual run time; 0 = not known, then none is due. */
 void adl_due_list(struct adl_due *due, const struct adl_state *state, double typical_us);
-
-/* Why a due job that was listed starts: how late it is, and how late it may be. */
-void adl_due_reason(const struct adl_due *due, uint32_t slot, struct adl_reason *ret);
 
 /* True if a running job would be due if it waited: it is not stopped. */
 bool adl_due_holds(const struct adl_due *due, const struct adl_state *state, uint32_t slot);

@@ -67,11 +67,15 @@ void adl_node_profile_read(struct adl_node_profile *node, const struct adl_state
     for (uint32_t b = 0; b < node->banks; b++)
         node->gpus[b] = (int32_t)adl_pool_bank_free(&state->pool, node->bank_first + b);
     const struct adl_node *it = &cluster->nodes[number];
+    uint32_t last = ADL_NONE; /* the job of the last GPU, which is mostly that of the next */
+    int64_t last_us = 0;
     for (uint32_t g = it->gpu_first; g < it->gpu_first + it->gpu_count; g++) {
         const struct adl_gpu_use *use = &state->gpus[g];
         int64_t free_us = 0;
         for (uint32_t i = 0; i < ADL_GPU_JOBS_MAX && use->job[i] != ADL_NONE; i++) {
-            const int64_t leaves_us = end_us(context, state, use->job[i]);
+            const int64_t leaves_us = use->job[i] == last ? last_us : end_us(context, state, use->job[i]);
+            last = use->job[i];
+            last_us = leaves_us;
             const uint32_t at = step_at(node, leaves_us);
             add_host(node, at, node->count, &state->jobs[use->job[i]].spec, 1);
             free_us = leaves_us > free_us ? leaves_us : free_us;
@@ -117,16 +121,35 @@ static void offer(const struct adl_node_profile *node, uint32_t step, uint16_t g
         *best = opening;
 }
 
+/* What a job needs of one bank and its node. */
+struct need {
+    int32_t gpus;
+    int64_t cores, memory_mib;
+};
+
+static struct need need_of(const struct adl_job_spec *spec)
+{
+    return (struct need){spec->gpus, spec->cpu_cores > 0 ? (int64_t)spec->cpu_cores * spec->gpus : INT64_MIN,
+                         spec->memory_mib > 0 ? (int64_t)spec->memory_mib * spec->gpus : INT64_MIN};
+}
+
+/* As usable() >= its GPUs, without a division. */
+static bool suffices(const struct adl_node_profile *node, uint32_t i, uint32_t bank, const struct need *need)
+{
+    return !node->full && node->gpus[(size_t)i * node->banks + (bank - node->bank_first)] >= need->gpus &&
+           node->steps[i].cores >= need->cores && node->steps[i].memory_mib >= need->memory_mib;
+}
+
 /* The first step from which such a job finds its GPUs for all its run time; the number of steps if there is none. */
-static uint32_t first_fit(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
-                          int64_t run_us, int64_t now_us)
+static uint32_t first_fit(const struct adl_node_profile *node, uint32_t bank, const struct need *need, int64_t run_us,
+                          int64_t now_us)
 {
     uint32_t from = 0;
     for (uint32_t i = 0; i < node->count; i++) {
         const int64_t start_us = node->steps[from].time_us > now_us ? node->steps[from].time_us : now_us;
         if (from < i && node->steps[i].time_us >= start_us + run_us)
             return from;
-        if (usable(node, i, bank, spec) < spec->gpus)
+        if (!suffices(node, i, bank, need))
             from = i + 1;
     }
     return from;
@@ -136,9 +159,10 @@ int64_t adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank
                               int64_t run_us, int64_t now_us, double delay_weight, struct adl_opening *best)
 {
     struct adl_opening opening = {.start_us = now_us, .run_us = run_us, .bank = bank};
-    const uint32_t at = first_fit(node, bank, spec, run_us, now_us);
+    const struct need need = need_of(spec);
+    const uint32_t at = first_fit(node, bank, &need, run_us, now_us);
     uint32_t i = 0;
-    while (at > 0 && i < node->count && usable(node, i, bank, spec) >= spec->gpus)
+    while (at > 0 && i < node->count && suffices(node, i, bank, &need))
         i++;
     if (i > 0 && i < node->count &&
         !node->reserved) { /* a start now delays the job that needs the GPUs from step i on */

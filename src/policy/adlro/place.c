@@ -178,9 +178,10 @@ static uint32_t delayed_by(const struct adl_state *state, const struct adl_place
     return found;
 }
 
-struct adl_reason adl_place_reason(const struct adl_state *state, const struct adl_place *place,
-                                   const struct adl_place *places, const uint32_t *planned, uint32_t count)
+struct adl_reason adl_place_reason(const struct adl_state *state, uint32_t slot, const struct adl_place *places,
+                                   const uint32_t *planned, uint32_t count, const struct adl_due *due, uint32_t ranked)
 {
+    const struct adl_place *place = &places[slot];
     const uint32_t first = count > 0 ? planned[0] : ADL_NONE;
     struct adl_reason reason =
         adl_reason_make(ADL_RULE_PLANNED, first, place->cost_us * 1e-6, place->next_cost_us * 1e-6);
@@ -190,6 +191,11 @@ struct adl_reason adl_place_reason(const struct adl_state *state, const struct a
         reason = adl_reason_make(ADL_RULE_DELAYS, delayed, reason.value, reason.against);
         reason.delay_s = (double)place->opening.delay_us * 1e-6;
     }
+    for (uint32_t i = 0; place->due && i < due->count; i++)
+        if (due->slots[i] == slot)
+            reason = adl_reason_make(ADL_RULE_DUE, ADL_NONE, due->late_us[i] * 1e-6, due->slack_us[i] * 1e-6);
+    reason.rank = place->rank;
+    reason.ranked = ranked;
     return reason;
 }
 

@@ -4,7 +4,7 @@
 #ifndef ADLRO_POLICY_ADLRO_PLACE_H
 #define ADLRO_POLICY_ADLRO_PLACE_H
 
-#include "model/reason.h"
+#include "policy/adlro/due.h"
 #include "policy/adlro/energy.h"
 #include "policy/adlro/job_factors.h"
 #include "policy/adlro/prices.h"
@@ -49,10 +49,10 @@ bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl
 void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const int64_t *last_us,
                         struct adl_place *place);
 
-/* Why a job starts at its place: what that costs here and on the next best type, and which planned job it passes or
- * delays. places [slot]. */
-struct adl_reason adl_place_reason(const struct adl_state *state, const struct adl_place *place,
-                                   const struct adl_place *places, const uint32_t *planned, uint32_t count);
+/* Why a job starts at its place: its rank, what that costs here and on the next best type, and whom it delays.
+ * places [slot]; planned: jobs that wait at a planned place; ranked: how many jobs the order has. */
+struct adl_reason adl_place_reason(const struct adl_state *state, uint32_t slot, const struct adl_place *places,
+                                   const uint32_t *planned, uint32_t count, const struct adl_due *due, uint32_t ranked);
 
 /* For which type a job waits, when its place is planned, and how much cheaper that is than to start now.
  * ranked: how many jobs the order of the last decision had. */

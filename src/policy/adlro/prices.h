@@ -17,7 +17,4 @@ struct adl_type_prices {
 void adl_type_prices_update(struct adl_type_prices *prices, const struct adl_cluster *cluster, const double *planned,
                             uint32_t plans, double share);
 
-/* Plans of all jobs, which set prices, are that many times rarer: the more so the more GPUs there are. */
-uint32_t adl_type_prices_apart(const struct adl_cluster *cluster);
-
 #endif

@@ -1,11 +1,15 @@
 #include "policy/adlro/profile.h"
 
 #include "model/scenario.h"
+#include "policy/adlro/effort.h"
 #include "policy/adlro/rest.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of the time that a running job has left: so long its end is taken to be the same, where effort is saved. */
+#define KEPT_SHARE 0.0625
 
 /* The banks of one type. */
 struct type_banks {
@@ -21,6 +25,13 @@ struct bank_bound {
     int32_t gpus, cores, memory_mib;
 };
 
+/* Of a running job: when it is believed to end, for as long as that is taken to be the same. */
+struct known_end {
+    uint32_t slot;
+    int phase;
+    int64_t start_us, until_us, end_us;
+};
+
 struct adl_free_profile {
     const struct adl_cluster *cluster;
     const struct adl_state *state;
@@ -29,6 +40,7 @@ struct adl_free_profile {
     struct adl_node_profile *nodes;
     struct type_banks types[ADL_TYPES_MAX];
     uint32_t *index;           /* [bank] in its type */
+    struct known_end *ends;    /* [first GPU of the job] */
     uint64_t *known;           /* [bank] free GPUs when its node was read */
     uint8_t *free_in;          /* [bank] their number */
     struct bank_bound *bounds; /* [bank] */
@@ -51,6 +63,7 @@ void adl_free_profile_destroy(struct adl_free_profile *profile)
         return;
     free(profile->nodes);
     free(profile->index);
+    free(profile->ends);
     free(profile->known);
     free(profile->free_in);
     free(profile->bounds);
@@ -139,14 +152,16 @@ int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_
     profile->gpus = calloc(gpus, sizeof *profile->gpus);
     profile->ready = calloc(profile->ready_count, sizeof *profile->ready);
     profile->banks = calloc((size_t)cluster->bank_count + 1, sizeof *profile->banks);
+    profile->ends = calloc((size_t)cluster->gpu_count + 1, sizeof *profile->ends);
     profile->index = calloc((size_t)cluster->bank_count + 1, sizeof *profile->index);
     profile->known = calloc((size_t)cluster->bank_count + 1, sizeof *profile->known);
     profile->free_in = calloc((size_t)cluster->bank_count + 1, sizeof *profile->free_in);
     profile->bounds = calloc((size_t)cluster->bank_count + 1, sizeof *profile->bounds);
     profile->planned = calloc((size_t)cluster->node_count + 1, sizeof *profile->planned);
     profile->earliest = calloc((size_t)ADL_JOB_GPUS_MAX + 1, sizeof *profile->earliest);
-    if (!profile->nodes || !profile->steps || !profile->gpus || !profile->ready || !profile->banks || !profile->index ||
-        !profile->known || !profile->free_in || !profile->bounds || !profile->planned || !profile->earliest) {
+    if (!profile->ends || !profile->nodes || !profile->steps || !profile->gpus || !profile->ready || !profile->banks ||
+        !profile->index || !profile->known || !profile->free_in || !profile->bounds || !profile->planned ||
+        !profile->earliest) {
         adl_free_profile_destroy(profile);
         return ADL_ENOMEM;
     }
@@ -178,6 +193,7 @@ void adl_free_profile_copy(struct adl_free_profile *to, const struct adl_free_pr
     memcpy(to->steps, from->steps, from->step_count * sizeof *to->steps);
     memcpy(to->gpus, from->gpus, from->gpu_count * sizeof *to->gpus);
     memcpy(to->ready, from->ready, from->ready_count * sizeof *to->ready);
+    memcpy(to->ends, from->ends, cluster->gpu_count * sizeof *to->ends);
     memcpy(to->known, from->known, banks * sizeof *to->known);
     memcpy(to->free_in, from->free_in, banks * sizeof *to->free_in);
     memcpy(to->bounds, from->bounds, banks * sizeof *to->bounds);
@@ -191,7 +207,16 @@ void adl_free_profile_copy(struct adl_free_profile *to, const struct adl_free_pr
 static int64_t end_us(const void *context, const struct adl_state *state, uint32_t slot)
 {
     const struct adl_free_profile *profile = context;
-    return adl_rest_end_us(profile->corrections, state, slot, profile->switch_us);
+    const struct adl_job *job = &state->jobs[slot];
+    struct known_end *known = &profile->ends[job->first_gpu];
+    if (known->slot == slot && known->start_us == job->start_us && known->phase == job->phase &&
+        state->now_us < known->until_us)
+        return known->end_us;
+    const int64_t end = adl_rest_end_us(profile->corrections, state, slot, profile->switch_us);
+    if (adl_effort_is_saved(profile->cluster))
+        *known = (struct known_end){slot, job->phase, job->start_us,
+                                    state->now_us + (int64_t)(KEPT_SHARE * (double)(end - state->now_us)), end};
+    return end;
 }
 
 static void index_node(struct adl_free_profile *profile, const struct adl_node_profile *node)
@@ -260,6 +285,7 @@ void adl_free_profile_reset(struct adl_free_profile *profile)
     profile->planned_count = 0;
     profile->reserved_types = 0;
     list_nodes(profile);
+    memset(profile->ends, 0, profile->cluster->gpu_count * sizeof *profile->ends);
 }
 
 /* ---- openings ---- */

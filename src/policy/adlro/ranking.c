@@ -11,6 +11,9 @@
 #define AGE_SHARE 2
 #define AGE_MOST  50
 
+/* Jobs of an order that may wait no more, beside as many as wait. */
+#define REJOINED_MAX 64
+
 /* Jobs that are planned at least while GPUs are free, however long the queue. */
 #define PLANNED_LEAST 16
 
@@ -67,10 +70,10 @@ static void sift(const struct adl_ranking *ranking, const struct adl_state *stat
     heap[at] = item;
 }
 
-void adl_ranking_begin(struct adl_ranking *ranking, const struct adl_state *state)
+void adl_ranking_begin(struct adl_ranking *ranking, uint64_t sequence)
 {
     ranking->count = ranking->popped_count = ranking->next = 0;
-    ranking->sequence = state->queue.next_sequence;
+    ranking->sequence = sequence;
 }
 
 void adl_ranking_add(struct adl_ranking *ranking, double score, uint32_t slot)
@@ -82,6 +85,45 @@ void adl_ranking_sort(struct adl_ranking *ranking, const struct adl_state *state
 {
     for (uint32_t i = ranking->count / 2; i-- > 0;)
         sift(ranking, state, i);
+}
+
+/* Takes the place of its parents that have less. */
+static void rise(const struct adl_ranking *ranking, uint32_t at)
+{
+    struct adl_ranked *heap = ranking->jobs;
+    const struct adl_ranked item = heap[at];
+    for (; at > 0 && heap[(at - 1) / 2].score < item.score; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = item;
+}
+
+static void forget(struct adl_ranking *ranking, const struct adl_state *state, uint32_t slot)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < ranking->popped_count; i++)
+        if (ranking->popped[i] != slot)
+            ranking->popped[kept++] = ranking->popped[i];
+    ranking->popped_count = kept;
+    for (uint32_t i = 0; i < ranking->count; i++)
+        if (ranking->jobs[i].slot == slot) {
+            ranking->jobs[i] = ranking->jobs[--ranking->count];
+            if (i < ranking->count) {
+                sift(ranking, state, i);
+                rise(ranking, i);
+            }
+            return;
+        }
+}
+
+bool adl_ranking_rejoin(struct adl_ranking *ranking, const struct adl_state *state, double score, uint32_t slot)
+{
+    const uint32_t size = ranking->count + ranking->popped_count;
+    if (size > 2 * state->queue.count + REJOINED_MAX || adl_ranking_reserve(ranking, (size_t)size + 1))
+        return false;
+    forget(ranking, state, slot);
+    adl_ranking_add(ranking, score, slot);
+    rise(ranking, ranking->count - 1);
+    return true;
 }
 
 static uint32_t pop(struct adl_ranking *ranking, const struct adl_state *state)

@@ -18,7 +18,7 @@ struct adl_ranking {
     uint32_t *popped; /* in order of rank */
     size_t popped_capacity;
     uint32_t popped_count, next; /* next: the one whose turn is next */
-    uint64_t sequence;           /* of the queue when it was ranked: no job has joined it since */
+    uint64_t sequence;           /* of the caller, when it was ranked */
 };
 
 int adl_ranking_reserve(struct adl_ranking *ranking, size_t jobs); /* 0 or ADL_ENOMEM; what follows allocates nothing */
@@ -29,9 +29,13 @@ int adl_ranking_copy(struct adl_ranking *to, const struct adl_ranking *from); /*
 double adl_ranking_score(double wait_us, double rest_us, uint32_t gpus);
 
 /* Jobs are added in any order after adl_ranking_begin; adl_ranking_sort makes the heap. */
-void adl_ranking_begin(struct adl_ranking *ranking, const struct adl_state *state);
+void adl_ranking_begin(struct adl_ranking *ranking, uint64_t sequence);
 void adl_ranking_add(struct adl_ranking *ranking, double score, uint32_t slot);
 void adl_ranking_sort(struct adl_ranking *ranking, const struct adl_state *state);
+
+/* A job that was stopped joins the order again: after those popped, in place of what it had of it. false: there is no
+ * memory, or most of the jobs in it wait no more; all have to be ranked. */
+bool adl_ranking_rejoin(struct adl_ranking *ranking, const struct adl_state *state, double score, uint32_t slot);
 
 /* The jobs in turn, the first in rank first; ADL_NONE after the last. adl_ranking_again: from the first on, with the
  * scores that they had; jobs that wait no more have to be left out by the caller. */

@@ -44,6 +44,7 @@ struct search {
     const struct adl_moves_view *view;
     uint32_t slot;
     const struct adl_place *place;
+    double score; /* its rank */
 };
 
 int adl_stops_create(struct adl_stops *ret, const struct adl_cluster *cluster)
@@ -114,12 +115,12 @@ void adl_stops_offer(struct adl_stops *stops, const struct adl_state *state, con
     least[at] = slot;
 }
 
-/* GPU time that a running job needs to complete, less the price of a stop. */
-static double need_us(const struct search *search, uint32_t slot)
+/* GPU time that a running job with left_us to go needs to complete, less the price of a stop. */
+static double need_us(const struct search *search, uint32_t slot, double left)
 {
     const struct adl_moves_view *view = search->view;
     const int64_t price_us = adl_stop_price_us(view->state, slot, view->switch_us, view->stop_margin);
-    return (known_left_us(search, slot) - (double)price_us) * view->state->jobs[slot].spec.gpus;
+    return (left - (double)price_us) * view->state->jobs[slot].spec.gpus;
 }
 
 static void add_victim(struct victims *victims, uint32_t slot, double need)
@@ -139,31 +140,34 @@ static struct victim *find_victim(struct victims *victims, uint32_t slot)
 }
 
 /* The victim would wait behind the job, with room to spare: else it would start again before long. */
-static bool outranks(const struct search *search, uint32_t victim)
+static bool outranks(const struct search *search, uint32_t victim, double left)
 {
-    const struct adl_state *state = search->view->state;
-    const struct adl_job *job = &state->jobs[search->slot], *its = &state->jobs[victim];
+    const struct adl_job *its = &search->view->state->jobs[victim];
     const double waited_us = (double)(its->start_us - its->submit_us - its->attained_us);
-    return adl_ranking_score((double)adl_state_waited_us(state, search->slot), search->place->need_us, job->spec.gpus) >
-           LEAST_RANK * adl_ranking_score(waited_us, known_left_us(search, victim), its->spec.gpus);
+    return search->score > LEAST_RANK * adl_ranking_score(waited_us, left, its->spec.gpus);
 }
 
 static void list_victims(const struct search *search, uint32_t bank, double least_us, struct victims *ret)
 {
     const struct adl_state *state = search->view->state;
     const struct adl_bank *it = &state->cluster->banks[bank];
+    uint32_t refused = ADL_NONE; /* the last one: its other GPUs are mostly the next */
     ret->count = 0;
     for (uint32_t gpu = it->gpu_first; gpu < it->gpu_first + it->gpu_count; gpu++) {
         const struct adl_gpu_use *use = &state->gpus[gpu];
-        if (use->down || use->job[0] == ADL_NONE || use->job[1] != ADL_NONE ||
+        if (use->down || use->job[0] == ADL_NONE || use->job[0] == refused || use->job[1] != ADL_NONE ||
             !adl_moves_may_stop(state, use->job[0]) || adl_due_holds(search->view->due, state, use->job[0]))
             continue;
         struct victim *known = find_victim(ret, use->job[0]);
-        const double need = known ? 0 : need_us(search, use->job[0]);
-        if (known)
+        if (known) {
             known->gpus++;
-        else if (outranks(search, use->job[0]) && need > least_us * state->jobs[use->job[0]].attempts)
+            continue;
+        }
+        const double left = known_left_us(search, use->job[0]), need = need_us(search, use->job[0], left);
+        if (need > least_us * state->jobs[use->job[0]].attempts && outranks(search, use->job[0], left))
             add_victim(ret, use->job[0], need);
+        else
+            refused = use->job[0];
     }
 }
 
@@ -286,7 +290,9 @@ int adl_stops_decide(struct adl_stops *stops, struct adl_moves *moves, const str
         struct capture best;
         if (was_tried(stops, state, slot, places[slot].cost_us))
             continue;
-        find_capture(&(struct search){stops, view, slot, &places[slot]}, moves, &best);
+        const double score = adl_ranking_score((double)adl_state_waited_us(state, slot), places[slot].need_us,
+                                               state->jobs[slot].spec.gpus);
+        find_capture(&(struct search){stops, view, slot, &places[slot], score}, moves, &best);
         if (best.bank == ADL_NONE) {
             note_try(stops, state, slot, places[slot].cost_us);
             continue;

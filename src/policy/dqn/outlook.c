@@ -117,7 +117,7 @@ static bool holds(const struct adl_outlook *outlook, const struct adl_state *sta
 static void rank_queue(struct adl_outlook *outlook, const struct adl_state *state)
 {
     const struct adl_queue *queue = &state->queue;
-    adl_ranking_begin(&outlook->ranking, state);
+    adl_ranking_begin(&outlook->ranking, state->queue.next_sequence);
     for (uint32_t i = 0; i < queue->heap_count; i++)
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next) {
             outlook->places[s].opening.start_us = INT64_MAX;

@@ -78,7 +78,10 @@ static int read_question(const cJSON *body, struct adl_http_request *http, int64
     if (status == 0)
         status = read_text(body, "drain", question->drain, sizeof question->drain, err);
     if (status == 0)
-        status = read_number(body, "drain_s", (double)now_us * 1e-6 - 60, 3e9, false, &question->drain_s, err);
+        status = read_number(body, "drain_s", 0, 3e9, false, &question->drain_s, err);
+    if (status == 0 && question->drain_s > 0 && question->drain_s < (double)now_us * 1e-6 - 60)
+        status = adl_fail(err, ADL_EINVAL, "drain_s: %.0f has passed; here it is %.0f s after 1970", question->drain_s,
+                          (double)now_us * 1e-6);
     if (status == 0)
         status = read_number(body, "futures", ADL_WHATIF_LEAST, 64, true, &futures, err);
     if (status == 0)
