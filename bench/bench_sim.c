@@ -13,6 +13,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
+/* Freeing a block of this size tells the C library to keep that much of what is freed later: the kernel's work of
+ * handing out the same pages again for each run is not simulation. */
+#define WARM_BYTES (24u << 20)
+
 static int missed;
 
 static const char *verdict(bool met)
@@ -65,6 +69,7 @@ static void time_run(const struct adl_scenario *scenario, const char *policy, ui
                                        .world_ops = &adl_world_sim_ops,
                                        .world = world,
                                        .observer_count = 1,
+                                       .belief_unread = true,
                                        .clock_ns = adl_clock_ns};
     config.observers[0] = adl_metrics_observer(metrics);
     if (adl_engine_create(&config, &engine, &err))
@@ -161,6 +166,8 @@ static void bench_scale(const char *policy)
 int main(void)
 {
     static const char *const policies[] = {"fcfs", "sjf", "easy"};
+    void *volatile warm = malloc(WARM_BYTES); /* else the compiler sees that nobody needs it */
+    free(warm);
     bench_rate();
     for (int i = 0; i < 3; i++)
         bench_scale(policies[i]);

@@ -55,8 +55,9 @@ struct adl_belief {
     double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
     struct believed *jobs;            /* [slot] */
     size_t job_capacity;
-    struct adl_shape steps_shape; /* of what jobs say of their steps */
-    uint32_t slots, next_visit;   /* slots that ever had a job, and whose age is looked at next */
+    struct adl_shape world_shape, limit_shape, steps_shape; /* of what the world, limits and jobs' steps say */
+    uint32_t slots, next_visit; /* slots that ever had a job, and whose age is looked at next */
+    bool points_only;           /* nobody reads the distributions: nothing is learned for them */
 };
 
 int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct adl_belief **ret)
@@ -73,6 +74,8 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
     for (int b = 0; b < BASIS_COUNT; b++)
         adl_residuals_init(&belief->residuals[b]);
     adl_calibration_init(&belief->calibration);
+    belief->world_shape = adl_shape_linear(SLOPE_OF_WORLD);
+    belief->limit_shape = adl_shape_linear(SLOPE_OF_LIMIT);
     belief->steps_shape = adl_shape_linear(SLOPE_OF_STEPS);
     if ((learned && adl_similar_create(ADL_REMEMBERED_JOBS, &belief->similar, NULL)) ||
         (learned && adl_owner_residuals_create(&belief->owners)) ||
@@ -90,6 +93,11 @@ int adl_belief_take_reported(struct adl_belief *belief)
     return belief->speeds || belief->cluster->type_count < 2
                ? 0
                : adl_speeds_create(belief->cluster, &belief->speeds, NULL);
+}
+
+void adl_belief_take_points_only(struct adl_belief *belief)
+{
+    belief->points_only = true;
 }
 
 void adl_belief_destroy(struct adl_belief *belief)
@@ -189,6 +197,7 @@ void adl_belief_encode(const struct adl_belief *belief, struct adl_drift *drift,
                        struct adl_text *ret)
 {
     struct adl_belief copy = *belief; /* parts are not const */
+    assert(!belief->points_only);
     struct adl_belief_parts parts = parts_of(&copy);
     parts.drift = drift;
     adl_belief_parts_encode(&parts, terms, ret);
@@ -222,6 +231,7 @@ int adl_belief_decode(struct adl_belief *belief, struct adl_drift *drift, const 
 struct job_speeds {
     double here[ADL_TYPES_MAX], across[ADL_TYPES_MAX]; /* on the best placement; across nodes */
     double best, slowest;                              /* of those here, on types that it accepts */
+    bool alike;                                        /* across nodes as here */
 };
 
 /* NULL: specifications are all there is. */
@@ -239,6 +249,7 @@ static void find_speeds(const struct adl_belief *belief, const struct adl_job_sp
     const double *specified = belief->spec_speed[spec->kind];
     ret->best = 0;
     ret->slowest = HUGE_VAL;
+    ret->alike = !known;
     for (uint32_t t = 0; t < types; t++) {
         ret->here[t] = (known ? known->here[t] : specified[t]) * belief->type_speed[t];
         ret->across[t] = (known ? known->across[t] : specified[t]) * belief->type_speed[t];
@@ -266,6 +277,36 @@ static void copy_revealed(const struct adl_belief *belief, const struct adl_even
     }
 }
 
+/* Run times of a job whose time * speed is the same on each type. */
+static void set_runtimes(const struct adl_belief *belief, const struct adl_job_spec *spec,
+                         const struct job_speeds *speeds, double work, struct adl_runtimes *ret)
+{
+    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
+        const bool acceptable = spec->types >> t & 1;
+        ret->best_us[t] = acceptable ? (int64_t)(work / speeds->here[t]) + 1 : 0;
+        ret->across_us[t] =
+            !acceptable || speeds->alike ? ret->best_us[t] : (int64_t)(work / speeds->across[t]) + 1;
+    }
+}
+
+/* The user's limit holds on the slowest type. */
+static double work_by_limit(const struct adl_job_spec *spec, const struct job_speeds *speeds)
+{
+    return (double)spec->limit_us * speeds->slowest;
+}
+
+/* Points only, and not learned: nothing of the job is kept. */
+static void predict_point(const struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
+{
+    struct job_speeds speeds;
+    if (event->submit.runtime_us) {
+        copy_revealed(belief, event, ret);
+        return;
+    }
+    find_speeds(belief, event->submit.spec, &speeds);
+    set_runtimes(belief, event->submit.spec, &speeds, work_by_limit(event->submit.spec, &speeds), ret);
+}
+
 /* From completed jobs, if run times are learned; until the first has completed there are only the users' limits. */
 static void predict(struct adl_belief *belief, const struct adl_event *event, struct believed *job,
                     struct adl_runtimes *ret)
@@ -275,7 +316,7 @@ static void predict(struct adl_belief *belief, const struct adl_event *event, st
     struct adl_traits traits;
     struct adl_similar_prediction prediction;
     find_speeds(belief, spec, &speeds);
-    double work = (double)spec->limit_us * speeds.slowest; /* time * speed, the same on each type */
+    double work = work_by_limit(spec, &speeds);
     if (belief->similar) {
         adl_traits_read(&traits, spec, event->time_us);
         if (adl_similar_predict(belief->similar, &traits, &prediction)) {
@@ -289,26 +330,32 @@ static void predict(struct adl_belief *belief, const struct adl_event *event, st
                     adl_owner_residuals_key(adl_traits_owner(&traits), &job->shape, (double)prediction.run_us);
         }
     }
-    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
-        const bool acceptable = spec->types >> t & 1;
-        ret->best_us[t] = acceptable ? (int64_t)(work / speeds.here[t]) + 1 : 0;
-        ret->across_us[t] = acceptable ? (int64_t)(work / speeds.across[t]) + 1 : 0;
-    }
+    set_runtimes(belief, spec, &speeds, work, ret);
+}
+
+/* Whether something is known of each live job. */
+static bool keeps_jobs(const struct adl_belief *belief)
+{
+    return !belief->points_only || belief->similar;
 }
 
 int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
 {
+    if (!keeps_jobs(belief)) {
+        predict_point(belief, event, ret);
+        return 0;
+    }
     if (adl_belief_reserve(belief, (size_t)event->job + 1))
         return ADL_ENOMEM;
     struct believed *job = &belief->jobs[event->job];
     belief->slots = event->job < belief->slots ? belief->slots : event->job + 1;
-    *job = (struct believed){.basis = BY_LIMIT, .shape = adl_shape_linear(SLOPE_OF_LIMIT)};
-    if (event->submit.runtime_us)
-        *job = (struct believed){.basis = BY_WORLD, .shape = adl_shape_linear(SLOPE_OF_WORLD)};
-    if (job->basis == BY_WORLD)
+    if (event->submit.runtime_us) {
+        *job = (struct believed){.basis = BY_WORLD, .shape = belief->world_shape};
         copy_revealed(belief, event, ret);
-    else
+    } else {
+        *job = (struct believed){.basis = BY_LIMIT, .shape = belief->limit_shape};
         predict(belief, event, job, ret);
+    }
     for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
         const double there_us = (double)ret->best_us[t];
         if (there_us > 0 && (job->predicted_us == 0 || there_us < job->predicted_us))
@@ -420,6 +467,8 @@ static const struct adl_residuals *residuals_of(const struct adl_belief *belief,
 static void learn_residual(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
     const struct believed *job = &belief->jobs[event->job];
+    if (belief->points_only)
+        return;
     const double took_us = age_us(belief, state, event->job, event->time_us);
     if (!(took_us > 0 && job->predicted_us > 0))
         return;
@@ -477,12 +526,12 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
         if (belief->speeds && event->outcome.end == ADL_END_COMPLETED)
             adl_speeds_complete(belief->speeds, state, event->job, event->outcome.run_us,
                                 belief->spec_speed[state->jobs[event->job].spec.kind]);
-    } else if (event->kind == ADL_EVENT_EVICT && held) {
+    } else if (event->kind == ADL_EVENT_EVICT && held && keeps_jobs(belief)) {
         keep(belief, event, state);
     } else if (event->kind == ADL_EVENT_PROGRESS) {
         if (belief->speeds)
             adl_speeds_measure(belief->speeds, state, event->job, event->steps_per_s);
-        if (held && event->steps_left > 0 && event->steps_per_s > 0)
+        if (held && event->steps_left > 0 && event->steps_per_s > 0 && !belief->points_only)
             learn_steps_left(belief, event, state);
     }
 }
@@ -491,11 +540,13 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
 
 void adl_belief_set_done(struct adl_belief *belief, uint32_t slot, double done_us)
 {
+    assert(keeps_jobs(belief));
     belief->jobs[slot].done_us = done_us;
 }
 
 double adl_belief_done_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
 {
+    assert(!belief->points_only);
     return age_us(belief, state, slot, state->now_us);
 }
 
@@ -512,6 +563,7 @@ static struct reading read_job(const struct adl_belief *belief, uint32_t slot, d
 {
     const struct believed *job = &belief->jobs[slot];
     const double since_us = done_us - job->told_at_us;
+    assert(!belief->points_only);
     if (job->told_us > 0)
         return (struct reading){&belief->residuals[BY_STEPS], &belief->steps_shape, job->told_us,
                                 since_us > 0 ? since_us / job->told_us : 0, since_us < 0 ? -since_us : 0};
@@ -554,6 +606,7 @@ double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
                               uint32_t type, bool across)
 {
+    assert(keeps_jobs(belief));
     if (belief->speeds && belief->jobs[slot].basis != BY_WORLD) {
         const struct adl_job_spec *spec = &state->jobs[slot].spec;
         const struct adl_job_speeds *known = known_speeds(belief, spec);
@@ -574,18 +627,21 @@ struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint3
 {
     const struct believed *job = &belief->jobs[slot];
     const int basis = job->told_us > 0 ? BY_STEPS : job->basis;
+    assert(!belief->points_only);
     return (struct adl_certainty){job->told_us > 0, (double)job->spread, job->neighbours,
                                   belief->residuals[basis].count};
 }
 
 struct adl_calibration *adl_belief_calibration(struct adl_belief *belief)
 {
+    assert(!belief->points_only);
     return &belief->calibration;
 }
 
 uint64_t adl_belief_count(const struct adl_belief *belief)
 {
     uint64_t count = 0;
+    assert(!belief->points_only);
     for (int b = 0; b < BY_STEPS; b++) /* each job once */
         count += belief->residuals[b].count;
     return count;
