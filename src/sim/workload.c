@@ -14,7 +14,7 @@ struct adl_workload_choice {
     uint16_t mix;
     struct adl_job_spec spec; /* what all its jobs ask for; types: those that it runs on with that many GPUs */
     double speed;             /* steps/s of the gang on the reference type */
-    double stretch; /* how much longer it takes if it spans nodes, at least 1; users' limits allow for it */
+    double stretch;           /* how much longer it takes if it spans nodes, at least 1; users' limits allow for it */
 };
 
 static double stretch_of(const struct adl_cluster *cluster, const struct adl_job_class *class,
