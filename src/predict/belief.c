@@ -69,6 +69,7 @@ void adl_belief_destroy(struct adl_belief *belief)
     adl_speeds_destroy(belief->speeds);
     free(belief->whole);
     free(belief->jobs);
+    free(belief->shapes);
     free(belief);
 }
 
@@ -85,9 +86,11 @@ void adl_belief_reset(struct adl_belief *belief)
 
 int adl_belief_reserve(struct adl_belief *belief, size_t jobs)
 {
-    return jobs <= belief->job_capacity
-               ? 0
-               : adl_grow((void **)&belief->jobs, &belief->job_capacity, jobs, sizeof *belief->jobs);
+    if (jobs <= belief->job_capacity)
+        return 0;
+    if (belief->similar && adl_grow((void **)&belief->shapes, &belief->shape_capacity, jobs, sizeof *belief->shapes))
+        return ADL_ENOMEM;
+    return adl_grow((void **)&belief->jobs, &belief->job_capacity, jobs, sizeof *belief->jobs);
 }
 
 void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
@@ -129,7 +132,9 @@ int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
     to->owners = own.owners;
     to->speeds = own.speeds;
     to->job_capacity = own.job_capacity;
+    to->shape_capacity = own.shape_capacity;
     ADL_COPY_ARRAY(to, own, from, jobs, from->job_capacity);
+    ADL_COPY_ARRAY(to, own, from, shapes, from->similar ? from->job_capacity : 0);
     if (to->similar)
         adl_similar_copy(to->similar, from->similar);
     if (to->owners)
@@ -286,12 +291,12 @@ static void predict(struct adl_belief *belief, const struct adl_event *event, st
         if (adl_similar_predict(belief->similar, &traits, &prediction)) {
             work = (double)prediction.run_us * speeds.best;
             *job = (struct believed){.basis = spec->limit_us > 0 ? BY_LIMITED_NEIGHBOURS : BY_NEIGHBOURS,
-                                     .shape = adl_shape_of_deciles(prediction.deciles),
                                      .neighbours = prediction.neighbours,
                                      .spread = (float)prediction.spread};
+            struct adl_shape *shape = &belief->shapes[event->job];
+            *shape = adl_shape_of_deciles(prediction.deciles);
             if (job->basis == BY_NEIGHBOURS)
-                job->owner_key =
-                    adl_owner_residuals_key(adl_traits_owner(&traits), &job->shape, (double)prediction.run_us);
+                job->owner_key = adl_owner_residuals_key(adl_traits_owner(&traits), shape, (double)prediction.run_us);
         }
     }
     set_runtimes(belief, spec, &speeds, work, ret);
@@ -314,10 +319,10 @@ int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, s
     struct believed *job = &belief->jobs[event->job];
     belief->slots = event->job < belief->slots ? belief->slots : event->job + 1;
     if (event->submit.runtime_us) {
-        *job = (struct believed){.basis = BY_WORLD, .shape = belief->world_shape};
+        *job = (struct believed){.basis = BY_WORLD};
         copy_revealed(belief, event, ret);
     } else {
-        *job = (struct believed){.basis = BY_LIMIT, .shape = belief->limit_shape};
+        *job = (struct believed){.basis = BY_LIMIT};
         predict(belief, event, job, ret);
     }
     for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
@@ -435,14 +440,15 @@ static void learn_residual(struct adl_belief *belief, const struct adl_event *ev
     if (!(took_us > 0 && job->predicted_us > 0))
         return;
     struct adl_residuals room;
+    const struct adl_shape *shape = adl_belief_shape_of(belief, event->job);
     const double ratio = took_us / job->predicted_us;
     if (job->basis != BY_WORLD)
         adl_calibration_learn(&belief->calibration,
-                              adl_residuals_within(adl_belief_residuals_of(belief, job, &room), &job->shape, 0, ratio),
-                              ratio, event->time_us);
-    adl_residuals_learn(&belief->residuals[job->basis], &job->shape, ratio);
+                              adl_residuals_within(adl_belief_residuals_of(belief, job, &room), shape, 0, ratio), ratio,
+                              event->time_us);
+    adl_residuals_learn(&belief->residuals[job->basis], shape, ratio);
     if (job->owner_key)
-        adl_owner_residuals_learn(belief->owners, job->owner_key, &job->shape, ratio);
+        adl_owner_residuals_learn(belief->owners, job->owner_key, shape, ratio);
     if (job->told_us > 0 && took_us > job->told_at_us)
         adl_residuals_learn(&belief->residuals[BY_STEPS], &belief->steps_shape,
                             (took_us - job->told_at_us) / job->told_us);

@@ -21,7 +21,6 @@ enum basis {
 struct believed {
     double predicted_us; /* of the whole, on the best type */
     double done_us;      /* kept by earlier attempts, as time on the best type */
-    struct adl_shape shape;
     float spread;
     uint32_t neighbours;
     uint8_t basis;              /* enum basis */
@@ -51,11 +50,19 @@ struct adl_belief {
     struct adl_calibration calibration;
     double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
     struct believed *jobs;            /* [slot] */
-    size_t job_capacity;
+    struct adl_shape *shapes;         /* [slot] of predictions by neighbours; NULL unless run times are learned */
+    size_t job_capacity, shape_capacity;
     struct adl_shape world_shape, limit_shape, steps_shape; /* of what the world, limits and jobs' steps say */
     uint32_t slots, next_visit; /* slots that ever had a job, and whose age is looked at next */
     bool points_only;           /* nobody reads the distributions: nothing is learned for them */
 };
+
+/* How the run times of jobs like this one are spread. */
+static inline const struct adl_shape *adl_belief_shape_of(const struct adl_belief *belief, uint32_t slot)
+{
+    const uint8_t basis = belief->jobs[slot].basis;
+    return basis == BY_WORLD ? &belief->world_shape : basis == BY_LIMIT ? &belief->limit_shape : &belief->shapes[slot];
+}
 
 /* Run time of a job so far, up to a time. */
 double adl_belief_age_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us);

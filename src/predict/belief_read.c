@@ -20,8 +20,8 @@ static struct reading read_job(const struct adl_belief *belief, uint32_t slot, d
     if (job->told_us > 0)
         return (struct reading){&belief->residuals[BY_STEPS], &belief->steps_shape, job->told_us,
                                 since_us > 0 ? since_us / job->told_us : 0, since_us < 0 ? -since_us : 0};
-    return (struct reading){adl_belief_residuals_of(belief, job, room), &job->shape, job->predicted_us,
-                            done_us / job->predicted_us, 0};
+    return (struct reading){adl_belief_residuals_of(belief, job, room), adl_belief_shape_of(belief, slot),
+                            job->predicted_us, done_us / job->predicted_us, 0};
 }
 
 double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, double done_us, double q)
@@ -43,12 +43,13 @@ int64_t adl_belief_end_us(const struct adl_belief *belief, const struct adl_stat
 }
 
 /* Of a job with a fixed shape that has not run. */
-static double whole_mean_of(const struct adl_belief *belief, const struct believed *job)
+static double whole_mean_of(const struct adl_belief *belief, uint32_t slot)
 {
+    const struct believed *job = &belief->jobs[slot];
     struct whole_mean *whole = belief->whole;
     const struct adl_residuals *residuals = &belief->residuals[job->basis];
     if (whole->count[job->basis] != residuals->count + 1) {
-        whole->mean[job->basis] = adl_residuals_mean(residuals, &job->shape, 0);
+        whole->mean[job->basis] = adl_residuals_mean(residuals, adl_belief_shape_of(belief, slot), 0);
         whole->count[job->basis] = residuals->count + 1;
     }
     return whole->mean[job->basis];
@@ -60,7 +61,7 @@ double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double
     struct adl_residuals room;
     assert(!belief->points_only);
     if (job->basis <= BY_LIMIT && !(job->told_us > 0) && done_us == 0)
-        return job->predicted_us * whole_mean_of(belief, job);
+        return job->predicted_us * whole_mean_of(belief, slot);
     const struct reading it = read_job(belief, slot, done_us, &room);
     return it.again_us + it.unit_us * adl_residuals_mean(it.residuals, it.shape, it.u);
 }
