@@ -2,13 +2,26 @@
 
 #include "base/real.h"
 
+#include <string.h>
+
 #define LOG_2    0.69314718055994531
 #define PER_STEP 4
 
+/* log2(value) * PER_STEP, rounded: four bins to each exponent, whose borders are 2^(1/8), 2^(3/8), 2^(5/8), 2^(7/8). */
+static uint32_t bin_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint64_t part = bits & 0x000fffffffffffffu;
+    const uint32_t above = (uint32_t)(part >= 0x172b83c7d517bu) + (uint32_t)(part >= 0x4bfdad5362a27u) +
+                           (uint32_t)(part >= 0x8ace5422aa0dbu) + (uint32_t)(part >= 0xd5818dcfba487u);
+    return (uint32_t)((bits >> 52) - 1023) * PER_STEP + above;
+}
+
 void adl_median_add(struct adl_median *median, double value)
 {
-    const double at = value > 1 ? adl_log(value) / LOG_2 * PER_STEP + 0.5 : 0;
-    median->bins[at < ADL_MEDIAN_BINS ? (int)at : ADL_MEDIAN_BINS - 1]++;
+    const uint32_t bin = value > 1 ? bin_of(value) : 0;
+    median->bins[bin < ADL_MEDIAN_BINS ? bin : ADL_MEDIAN_BINS - 1]++;
     median->count++;
 }
 

@@ -34,6 +34,8 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
         status = adl_belief_create(config->cluster, config->learned, &engine->belief);
     if (status == 0 && config->policy->takes_reported)
         status = adl_belief_take_reported(engine->belief);
+    if (status == 0 && config->belief_unread && config->policy->points_only)
+        adl_belief_take_points_only(engine->belief);
     if (status == 0 && !config->ignore_drift)
         status = adl_drift_create(config->cluster, ADL_DRIFT_ALL, &engine->correction.drift);
     if (status)

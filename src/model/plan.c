@@ -27,47 +27,55 @@ void adl_plan_clear(struct adl_plan *plan)
     *plan = (struct adl_plan){0};
 }
 
-static int append(struct adl_plan *plan, struct adl_command command)
+/* Room for a command, with no reason yet; NULL if the plan is full. */
+static struct adl_command *append(struct adl_plan *plan, enum adl_command_kind kind, uint32_t job)
 {
     if (plan->command_count == plan->command_capacity)
-        return ADL_EREFUSED;
-    command.reason.other = ADL_NONE;
-    plan->commands[plan->command_count++] = command;
-    return 0;
+        return NULL;
+    struct adl_command *command = &plan->commands[plan->command_count++];
+    *command = (struct adl_command){.kind = (uint8_t)kind, .job = job, .reason.other = ADL_NONE};
+    return command;
 }
 
-/* A command with the GPUs that the caller wrote. */
-static int append_gpus(struct adl_plan *plan, struct adl_command command, uint32_t gpu_count)
+/* The same with the GPUs that the caller wrote. */
+static struct adl_command *append_gpus(struct adl_plan *plan, enum adl_command_kind kind, uint32_t job,
+                                       uint32_t gpu_count)
 {
     if (gpu_count > plan->gpu_capacity - plan->gpu_count || gpu_count > UINT16_MAX)
-        return ADL_EREFUSED;
-    command.gpu_count = (uint16_t)gpu_count;
-    command.gpu_offset = plan->gpu_count;
-    const int status = append(plan, command);
-    if (status == 0)
-        plan->gpu_count += gpu_count;
-    return status;
+        return NULL;
+    struct adl_command *command = append(plan, kind, job);
+    if (!command)
+        return NULL;
+    command->gpu_count = (uint16_t)gpu_count;
+    command->gpu_offset = plan->gpu_count;
+    plan->gpu_count += gpu_count;
+    return command;
 }
 
 int adl_plan_start(struct adl_plan *plan, uint32_t job, uint32_t gpu_count)
 {
-    return append_gpus(plan, (struct adl_command){.kind = ADL_COMMAND_START, .job = job}, gpu_count);
+    return append_gpus(plan, ADL_COMMAND_START, job, gpu_count) ? 0 : ADL_EREFUSED;
 }
 
 int adl_plan_cap(struct adl_plan *plan, uint32_t gpu_count, double power_w)
 {
-    const struct adl_command command = {.kind = ADL_COMMAND_CAP, .job = ADL_NONE, .power_w = power_w};
-    return append_gpus(plan, command, gpu_count);
+    struct adl_command *command = append_gpus(plan, ADL_COMMAND_CAP, ADL_NONE, gpu_count);
+    if (command)
+        command->power_w = power_w;
+    return command ? 0 : ADL_EREFUSED;
 }
 
 int adl_plan_preempt(struct adl_plan *plan, uint32_t job)
 {
-    return append(plan, (struct adl_command){.kind = ADL_COMMAND_PREEMPT, .job = job});
+    return append(plan, ADL_COMMAND_PREEMPT, job) ? 0 : ADL_EREFUSED;
 }
 
 int adl_plan_wake(struct adl_plan *plan, int64_t time_us)
 {
-    return append(plan, (struct adl_command){.kind = ADL_COMMAND_WAKE, .time_us = time_us});
+    struct adl_command *command = append(plan, ADL_COMMAND_WAKE, 0);
+    if (command)
+        command->time_us = time_us;
+    return command ? 0 : ADL_EREFUSED;
 }
 
 void adl_plan_drop(struct adl_plan *plan, uint32_t index)

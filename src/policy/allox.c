@@ -535,6 +535,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_allox = {
     .name = "allox",
     .summary = "AlloX: one-GPU jobs to GPU types and places in line by minimum-cost matching",
+    .points_only = true,
     .track_running = true,
     ADL_POLICY_OPTIONS(options, struct allox_options),
     .create = create,

@@ -488,6 +488,7 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 const struct adl_policy_ops adl_policy_easy = {
     .name = "easy",
     .summary = "EASY backfill: later jobs may overtake if they do not delay the first that waits",
+    .points_only = true,
     .track_running = true,
     ADL_POLICY_OPTIONS(easy_table, struct easy_options),
     .create = create,
@@ -500,6 +501,7 @@ const struct adl_policy_ops adl_policy_easy = {
 const struct adl_policy_ops adl_policy_easy_sjf = {
     .name = "easy-sjf",
     .summary = "easy with the shortest jobs first among those that may overtake",
+    .points_only = true,
     .track_running = true,
     ADL_POLICY_OPTIONS(easy_table, struct easy_options),
     .settings = "backfill_order=shortest\n",
@@ -514,6 +516,7 @@ const struct adl_policy_ops adl_policy_easy_sjf = {
 const struct adl_policy_ops adl_policy_conservative = {
     .name = "conservative",
     .summary = "conservative backfill: later jobs may overtake if they delay no job before them",
+    .points_only = true,
     .track_running = true,
     ADL_POLICY_OPTIONS(conservative_table, struct easy_options),
     .create = create_conservative,

@@ -258,6 +258,7 @@ const struct adl_policy_ops adl_policy_fgd = {
     .name = "fgd",
     .blind = true,
     .summary = "in order of submission, placed where the GPUs left idle stay most useful",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct fgd_options),
     .create = create,
     .destroy = free,

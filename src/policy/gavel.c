@@ -520,6 +520,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_gavel = {
     .name = "gavel",
     .summary = "Gavel: rounds in which the job that gains least of its equal share gains most",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct gavel_options),
     .create = create,
     .destroy = destroy,
@@ -532,6 +533,7 @@ const struct adl_policy_ops adl_policy_gavel = {
 const struct adl_policy_ops adl_policy_gavel_jct = {
     .name = "gavel-jct",
     .summary = "Gavel: rounds in which GPU time is shared for the least sum of completion times",
+    .points_only = true,
     .options = options,
     .option_count = JCT_OPTIONS,
     .options_size = sizeof(struct gavel_options),

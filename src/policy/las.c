@@ -492,6 +492,7 @@ const struct adl_policy_ops adl_policy_las = {
     .name = "las",
     .blind = true,
     .summary = "Tiresias: least attained service (GPUs * time) first, in queues, preemptive, no durations used",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct las_options),
     .create = create,
     .destroy = destroy,

@@ -138,6 +138,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_least_loaded = {
     .name = "least-loaded",
     .summary = "in order of submission to the node with most of its GPUs free; what does not fit does not block",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct least_loaded_options),
     .create = create,
     .destroy = free,

@@ -129,6 +129,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_qssf = {
     .name = "qssf",
     .summary = "Helios: least predicted duration * GPUs first, learned from jobs that have ended",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct qssf_options),
     .create = create,
     .destroy = destroy,
@@ -142,6 +143,7 @@ const struct adl_policy_ops adl_policy_qssf = {
 const struct adl_policy_ops adl_policy_qssf_strict = {
     .name = "qssf-strict",
     .summary = "qssf without first fit, as Helios has it: the job with the least work blocks the others",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct qssf_options),
     .settings = "first_fit=false\n",
     .variant_of = "qssf",

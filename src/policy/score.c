@@ -210,6 +210,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_wfp3 = {
     .name = "wfp3",
     .summary = "highest (wait / run time)^3 * GPUs first, on the fastest GPUs that are free; first fit",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct score_options),
     .create = create_wfp3,
     .destroy = destroy,
@@ -221,6 +222,7 @@ const struct adl_policy_ops adl_policy_wfp3 = {
 const struct adl_policy_ops adl_policy_unicep = {
     .name = "unicep",
     .summary = "highest wait / (log2(GPUs) * run time) first, on the fastest GPUs that are free; first fit",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct score_options),
     .create = create_unicep,
     .destroy = destroy,
@@ -232,6 +234,7 @@ const struct adl_policy_ops adl_policy_unicep = {
 const struct adl_policy_ops adl_policy_f1 = {
     .name = "f1",
     .summary = "least log10(run time) * GPUs + 870 log10(submission) first, on the fastest GPUs; first fit",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct score_options),
     .create = create_f1,
     .destroy = destroy,

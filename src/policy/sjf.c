@@ -30,6 +30,7 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 const struct adl_policy_ops adl_policy_sjf = {
     .name = "sjf",
     .summary = "shortest job first on the fastest GPUs that are free; first fit",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct sjf_options),
     .create = create,
     .destroy = free,
@@ -41,6 +42,7 @@ const struct adl_policy_ops adl_policy_sjf = {
 const struct adl_policy_ops adl_policy_sjf_strict = {
     .name = "sjf-strict",
     .summary = "sjf without first fit: the shortest job blocks the others",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct sjf_options),
     .settings = "first_fit=false\n",
     .variant_of = "sjf",

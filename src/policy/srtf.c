@@ -389,6 +389,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
 const struct adl_policy_ops adl_policy_srtf = {
     .name = "srtf",
     .summary = "shortest remaining time first, preempting longer jobs where it pays",
+    .points_only = true,
     .track_running = true,
     ADL_POLICY_OPTIONS(options, struct srtf_options),
     .create = create,
@@ -402,6 +403,7 @@ const struct adl_policy_ops adl_policy_srtf = {
 const struct adl_policy_ops adl_policy_srtf_strict = {
     .name = "srtf-strict",
     .summary = "srtf without first fit: the job with the shortest remaining time blocks the others",
+    .points_only = true,
     .track_running = true,
     ADL_POLICY_OPTIONS(options, struct srtf_options),
     .settings = "first_fit=false\n",

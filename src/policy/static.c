@@ -60,6 +60,7 @@ const struct adl_policy_ops adl_policy_static = {
     .name = "static",
     .blind = true,
     .summary = "static affinity: each kind of job has its GPU types and its own first-come line",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct affinity),
     .create = create,
     .destroy = free,

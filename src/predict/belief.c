@@ -1,24 +1,11 @@
-#include "predict/belief.h"
+#include "predict/belief_internal.h"
 
 #include "base/copy.h"
-#include "predict/owner_residuals.h"
-#include "predict/similar.h"
-#include "predict/speeds.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What predictions rest on; each kind errs in its own way. */
-enum basis {
-    BY_WORLD,              /* the truth */
-    BY_LIMIT,              /* the user's limit */
-    BY_NEIGHBOURS,         /* similar jobs */
-    BY_LIMITED_NEIGHBOURS, /* the same, of a job that has a limit */
-    BY_STEPS,              /* the steps that the job says it has left, at the speed it reports */
-    BASIS_COUNT,
-};
 
 /* Slopes of shapes where a prediction says nothing of its error. Any will do: residuals are learned relative to it. */
 #define SLOPE_OF_WORLD 0.25
@@ -28,44 +15,17 @@ enum basis {
 /* Slots whose jobs' ages are learned from before a job is predicted, at most. */
 #define VISITS 1024
 
-/* A live job. */
-struct believed {
-    double predicted_us; /* of the whole, on the best type */
-    double done_us;      /* kept by earlier attempts, as time on the best type */
-    struct adl_shape shape;
-    float spread;
-    uint32_t neighbours;
-    uint8_t basis;              /* enum basis */
-    bool doubted;               /* it has said of its steps what was not so */
-    double told_us, told_at_us; /* the rest by its steps, when it had run that; 0 = it does not say */
-    struct adl_life life;       /* what life tables have counted of it */
-    int64_t due_us;             /* when they are to count it next */
-    uint64_t owner_key;         /* of the owner's residuals; 0 = those of all hold */
-};
-
-struct adl_belief {
-    const struct adl_cluster *cluster;
-    double spec_speed[ADL_KIND_COUNT][ADL_TYPES_MAX]; /* relative speed by specification */
-    struct adl_similar *similar;                      /* NULL unless run times are learned */
-    struct adl_speeds *speeds;                        /* the same, or reported; NULL, too, if there is one type */
-    bool reported;                                    /* speeds are those that jobs reported, no others */
-    struct adl_residuals residuals[BASIS_COUNT];
-    struct adl_owner_residuals *owners; /* BY_NEIGHBOURS; NULL unless run times are learned */
-    struct adl_calibration calibration;
-    double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
-    struct believed *jobs;            /* [slot] */
-    size_t job_capacity;
-    struct adl_shape steps_shape; /* of what jobs say of their steps */
-    uint32_t slots, next_visit;   /* slots that ever had a job, and whose age is looked at next */
-    bool frozen;
-};
-
 int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct adl_belief **ret)
 {
     struct adl_belief *belief = calloc(1, sizeof *belief);
     if (!belief)
         return ADL_ENOMEM;
     belief->cluster = cluster;
+    belief->whole = calloc(1, sizeof *belief->whole);
+    if (!belief->whole) {
+        free(belief);
+        return ADL_ENOMEM;
+    }
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
         for (uint32_t t = 0; t < cluster->type_count; t++)
             belief->spec_speed[kind][t] = adl_speed_by_specification(&cluster->types[t], kind);
@@ -74,6 +34,8 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
     for (int b = 0; b < BASIS_COUNT; b++)
         adl_residuals_init(&belief->residuals[b]);
     adl_calibration_init(&belief->calibration);
+    belief->world_shape = adl_shape_linear(SLOPE_OF_WORLD);
+    belief->limit_shape = adl_shape_linear(SLOPE_OF_LIMIT);
     belief->steps_shape = adl_shape_linear(SLOPE_OF_STEPS);
     if ((learned && adl_similar_create(ADL_REMEMBERED_JOBS, &belief->similar, NULL)) ||
         (learned && adl_owner_residuals_create(&belief->owners)) ||
@@ -93,6 +55,11 @@ int adl_belief_take_reported(struct adl_belief *belief)
                : adl_speeds_create(belief->cluster, &belief->speeds, NULL);
 }
 
+void adl_belief_take_points_only(struct adl_belief *belief)
+{
+    belief->points_only = true;
+}
+
 void adl_belief_destroy(struct adl_belief *belief)
 {
     if (!belief)
@@ -100,12 +67,15 @@ void adl_belief_destroy(struct adl_belief *belief)
     adl_similar_destroy(belief->similar);
     adl_owner_residuals_destroy(belief->owners);
     adl_speeds_destroy(belief->speeds);
+    free(belief->whole);
     free(belief->jobs);
+    free(belief->shapes);
     free(belief);
 }
 
 void adl_belief_reset(struct adl_belief *belief)
 {
+    *belief->whole = (struct whole_mean){0};
     for (int b = 0; b < BASIS_COUNT; b++)
         adl_residuals_init(&belief->residuals[b]);
     if (belief->owners)
@@ -116,14 +86,17 @@ void adl_belief_reset(struct adl_belief *belief)
 
 int adl_belief_reserve(struct adl_belief *belief, size_t jobs)
 {
-    return jobs <= belief->job_capacity
-               ? 0
-               : adl_grow((void **)&belief->jobs, &belief->job_capacity, jobs, sizeof *belief->jobs);
+    if (jobs <= belief->job_capacity)
+        return 0;
+    if (belief->similar && adl_grow((void **)&belief->shapes, &belief->shape_capacity, jobs, sizeof *belief->shapes))
+        return ADL_ENOMEM;
+    return adl_grow((void **)&belief->jobs, &belief->job_capacity, jobs, sizeof *belief->jobs);
 }
 
 void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
 {
     memcpy(belief->residuals, from->residuals, sizeof belief->residuals);
+    *belief->whole = (struct whole_mean){0};
     belief->calibration = from->calibration;
     struct adl_similar *similar = belief->similar;
     struct adl_owner_residuals *owners = belief->owners;
@@ -153,11 +126,15 @@ int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
     const struct adl_belief own = *to;
     *to = *from;
     to->cluster = own.cluster;
+    to->whole = own.whole;
+    *to->whole = *from->whole;
     to->similar = own.similar;
     to->owners = own.owners;
     to->speeds = own.speeds;
     to->job_capacity = own.job_capacity;
+    to->shape_capacity = own.shape_capacity;
     ADL_COPY_ARRAY(to, own, from, jobs, from->job_capacity);
+    ADL_COPY_ARRAY(to, own, from, shapes, from->similar ? from->job_capacity : 0);
     if (to->similar)
         adl_similar_copy(to->similar, from->similar);
     if (to->owners)
@@ -190,6 +167,7 @@ void adl_belief_encode(const struct adl_belief *belief, struct adl_drift *drift,
                        struct adl_text *ret)
 {
     struct adl_belief copy = *belief; /* parts are not const */
+    assert(!belief->points_only);
     struct adl_belief_parts parts = parts_of(&copy);
     parts.drift = drift;
     adl_belief_parts_encode(&parts, terms, ret);
@@ -223,6 +201,7 @@ int adl_belief_decode(struct adl_belief *belief, struct adl_drift *drift, const 
 struct job_speeds {
     double here[ADL_TYPES_MAX], across[ADL_TYPES_MAX]; /* on the best placement; across nodes */
     double best, slowest;                              /* of those here, on types that it accepts */
+    bool alike;                                        /* across nodes as here */
 };
 
 /* NULL: specifications are all there is. */
@@ -240,6 +219,7 @@ static void find_speeds(const struct adl_belief *belief, const struct adl_job_sp
     const double *specified = belief->spec_speed[spec->kind];
     ret->best = 0;
     ret->slowest = HUGE_VAL;
+    ret->alike = !known;
     for (uint32_t t = 0; t < types; t++) {
         ret->here[t] = (known ? known->here[t] : specified[t]) * belief->type_speed[t];
         ret->across[t] = (known ? known->across[t] : specified[t]) * belief->type_speed[t];
@@ -267,6 +247,35 @@ static void copy_revealed(const struct adl_belief *belief, const struct adl_even
     }
 }
 
+/* Run times of a job whose time * speed is the same on each type. */
+static void set_runtimes(const struct adl_belief *belief, const struct adl_job_spec *spec,
+                         const struct job_speeds *speeds, double work, struct adl_runtimes *ret)
+{
+    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
+        const bool acceptable = spec->types >> t & 1;
+        ret->best_us[t] = acceptable ? (int64_t)(work / speeds->here[t]) + 1 : 0;
+        ret->across_us[t] = !acceptable || speeds->alike ? ret->best_us[t] : (int64_t)(work / speeds->across[t]) + 1;
+    }
+}
+
+/* The user's limit holds on the slowest type. */
+static double work_by_limit(const struct adl_job_spec *spec, const struct job_speeds *speeds)
+{
+    return (double)spec->limit_us * speeds->slowest;
+}
+
+/* Points only, and not learned: nothing of the job is kept. */
+static void predict_point(const struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
+{
+    struct job_speeds speeds;
+    if (event->submit.runtime_us) {
+        copy_revealed(belief, event, ret);
+        return;
+    }
+    find_speeds(belief, event->submit.spec, &speeds);
+    set_runtimes(belief, event->submit.spec, &speeds, work_by_limit(event->submit.spec, &speeds), ret);
+}
+
 /* From completed jobs, if run times are learned; until the first has completed there are only the users' limits. */
 static void predict(struct adl_belief *belief, const struct adl_event *event, struct believed *job,
                     struct adl_runtimes *ret)
@@ -276,40 +285,46 @@ static void predict(struct adl_belief *belief, const struct adl_event *event, st
     struct adl_traits traits;
     struct adl_similar_prediction prediction;
     find_speeds(belief, spec, &speeds);
-    double work = (double)spec->limit_us * speeds.slowest; /* time * speed, the same on each type */
+    double work = work_by_limit(spec, &speeds);
     if (belief->similar) {
         adl_traits_read(&traits, spec, event->time_us);
         if (adl_similar_predict(belief->similar, &traits, &prediction)) {
             work = (double)prediction.run_us * speeds.best;
             *job = (struct believed){.basis = spec->limit_us > 0 ? BY_LIMITED_NEIGHBOURS : BY_NEIGHBOURS,
-                                     .shape = adl_shape_of_deciles(prediction.deciles),
                                      .neighbours = prediction.neighbours,
                                      .spread = (float)prediction.spread};
+            struct adl_shape *shape = &belief->shapes[event->job];
+            *shape = adl_shape_of_deciles(prediction.deciles);
             if (job->basis == BY_NEIGHBOURS)
-                job->owner_key =
-                    adl_owner_residuals_key(adl_traits_owner(&traits), &job->shape, (double)prediction.run_us);
+                job->owner_key = adl_owner_residuals_key(adl_traits_owner(&traits), shape, (double)prediction.run_us);
         }
     }
-    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
-        const bool acceptable = spec->types >> t & 1;
-        ret->best_us[t] = acceptable ? (int64_t)(work / speeds.here[t]) + 1 : 0;
-        ret->across_us[t] = acceptable ? (int64_t)(work / speeds.across[t]) + 1 : 0;
-    }
+    set_runtimes(belief, spec, &speeds, work, ret);
+}
+
+/* Whether something is known of each live job. */
+static bool keeps_jobs(const struct adl_belief *belief)
+{
+    return !belief->points_only || belief->similar;
 }
 
 int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
 {
+    if (!keeps_jobs(belief)) {
+        predict_point(belief, event, ret);
+        return 0;
+    }
     if (adl_belief_reserve(belief, (size_t)event->job + 1))
         return ADL_ENOMEM;
     struct believed *job = &belief->jobs[event->job];
     belief->slots = event->job < belief->slots ? belief->slots : event->job + 1;
-    *job = (struct believed){.basis = BY_LIMIT, .shape = adl_shape_linear(SLOPE_OF_LIMIT)};
-    if (event->submit.runtime_us)
-        *job = (struct believed){.basis = BY_WORLD, .shape = adl_shape_linear(SLOPE_OF_WORLD)};
-    if (job->basis == BY_WORLD)
+    if (event->submit.runtime_us) {
+        *job = (struct believed){.basis = BY_WORLD};
         copy_revealed(belief, event, ret);
-    else
+    } else {
+        *job = (struct believed){.basis = BY_LIMIT};
         predict(belief, event, job, ret);
+    }
     for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
         const double there_us = (double)ret->best_us[t];
         if (there_us > 0 && (job->predicted_us == 0 || there_us < job->predicted_us))
@@ -344,8 +359,7 @@ static int64_t ran_us(const struct adl_job *job, int64_t now_us)
     return job->phase >= ADL_PHASE_RUNNING && end_us > job->start_us ? end_us - job->start_us : 0;
 }
 
-/* Run time of a job on the GPUs that it has, the slowest of which decides, relative to its best type. */
-static double here_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
+double adl_belief_here_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
 {
     const struct adl_job *job = &state->jobs[slot];
     const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, slot);
@@ -355,11 +369,10 @@ static double here_factor(const struct adl_belief *belief, const struct adl_stat
 
 static double at_best(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t time_us)
 {
-    return time_us > 0 ? (double)time_us / here_factor(belief, state, slot) : 0;
+    return time_us > 0 ? (double)time_us / adl_belief_here_factor(belief, state, slot) : 0;
 }
 
-/* Run time so far, up to a time. */
-static double age_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us)
+double adl_belief_age_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us)
 {
     return belief->jobs[slot].done_us + at_best(belief, state, slot, ran_us(&state->jobs[slot], now_us));
 }
@@ -371,7 +384,8 @@ void adl_belief_enter(struct adl_belief *belief, const struct adl_state *state, 
     if (!belief->similar || job->spec.limit_us > 0)
         return;
     adl_traits_read(&traits, &job->spec, job->submit_us);
-    adl_similar_enter(belief->similar, &traits, &belief->jobs[slot].life, age_us(belief, state, slot, time_us));
+    adl_similar_enter(belief->similar, &traits, &belief->jobs[slot].life,
+                      adl_belief_age_us(belief, state, slot, time_us));
 }
 
 /* A job that runs is known to take longer than it has. */
@@ -379,11 +393,11 @@ static void learn_age(struct adl_belief *belief, const struct adl_state *state, 
 {
     const struct adl_job *job = &state->jobs[slot];
     struct believed *believed = &belief->jobs[slot];
-    const double age = age_us(belief, state, slot, now_us);
+    const double age = adl_belief_age_us(belief, state, slot, now_us);
     struct adl_traits traits;
     adl_traits_read(&traits, &job->spec, job->submit_us);
     adl_similar_age(belief->similar, &traits, &believed->life, age);
-    const double left_us = (adl_life_next_us(&believed->life) - age) * here_factor(belief, state, slot);
+    const double left_us = (adl_life_next_us(&believed->life) - age) * adl_belief_here_factor(belief, state, slot);
     believed->due_us = now_us + (int64_t)(left_us < ADL_REMAINING_MAX_US ? left_us : ADL_REMAINING_MAX_US);
 }
 
@@ -402,7 +416,7 @@ void adl_belief_age(struct adl_belief *belief, const struct adl_state *state, in
 static void learn_end(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
-    const double took_us = age_us(belief, state, event->job, event->time_us);
+    const double took_us = adl_belief_age_us(belief, state, event->job, event->time_us);
     struct adl_traits traits;
     if (job->spec.limit_us > 0 || !(took_us > 0))
         return;
@@ -410,9 +424,8 @@ static void learn_end(struct adl_belief *belief, const struct adl_event *event, 
     adl_similar_end(belief->similar, &traits, &belief->jobs[event->job].life, took_us);
 }
 
-/* The distribution of what a job takes relative to its prediction; in *room, if it is the owner's. */
-static const struct adl_residuals *residuals_of(const struct adl_belief *belief, const struct believed *job,
-                                                struct adl_residuals *room)
+const struct adl_residuals *adl_belief_residuals_of(const struct adl_belief *belief, const struct believed *job,
+                                                    struct adl_residuals *room)
 {
     const struct adl_residuals *all = &belief->residuals[job->basis];
     return job->owner_key ? adl_owner_residuals_find(belief->owners, job->owner_key, all, room) : all;
@@ -421,18 +434,21 @@ static const struct adl_residuals *residuals_of(const struct adl_belief *belief,
 static void learn_residual(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
     const struct believed *job = &belief->jobs[event->job];
-    const double took_us = age_us(belief, state, event->job, event->time_us);
+    if (belief->points_only)
+        return;
+    const double took_us = adl_belief_age_us(belief, state, event->job, event->time_us);
     if (!(took_us > 0 && job->predicted_us > 0))
         return;
     struct adl_residuals room;
+    const struct adl_shape *shape = adl_belief_shape_of(belief, event->job);
     const double ratio = took_us / job->predicted_us;
     if (job->basis != BY_WORLD)
         adl_calibration_learn(&belief->calibration,
-                              adl_residuals_within(residuals_of(belief, job, &room), &job->shape, 0, ratio), ratio,
+                              adl_residuals_within(adl_belief_residuals_of(belief, job, &room), shape, 0, ratio), ratio,
                               event->time_us);
-    adl_residuals_learn(&belief->residuals[job->basis], &job->shape, ratio);
+    adl_residuals_learn(&belief->residuals[job->basis], shape, ratio);
     if (job->owner_key)
-        adl_owner_residuals_learn(belief->owners, job->owner_key, &job->shape, ratio);
+        adl_owner_residuals_learn(belief->owners, job->owner_key, shape, ratio);
     if (job->told_us > 0 && took_us > job->told_at_us)
         adl_residuals_learn(&belief->residuals[BY_STEPS], &belief->steps_shape,
                             (took_us - job->told_at_us) / job->told_us);
@@ -447,7 +463,7 @@ static void learn_steps_left(struct adl_belief *belief, const struct adl_event *
     const double most_us = limit_us > 0 ? (double)limit_us : ADL_REMAINING_MAX_US;
     const double left_us = event->steps_left / event->steps_per_s * 1e6;
     const double rest_us = at_best(belief, state, event->job, (int64_t)(left_us < most_us ? left_us : most_us) + 1);
-    const double done_us = age_us(belief, state, event->job, event->time_us);
+    const double done_us = adl_belief_age_us(belief, state, event->job, event->time_us);
     const double passed_us = done_us - job->told_at_us, expected_us = job->told_us - passed_us;
     job->doubted |= job->told_us > 0 && rest_us > 1.5 * (expected_us > 0 ? expected_us : 0) + fabs(passed_us);
     job->told_us = job->doubted ? 0 : rest_us;
@@ -480,12 +496,12 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
         if (belief->speeds && event->outcome.end == ADL_END_COMPLETED)
             adl_speeds_complete(belief->speeds, state, event->job, event->outcome.run_us,
                                 belief->spec_speed[state->jobs[event->job].spec.kind]);
-    } else if (event->kind == ADL_EVENT_EVICT && held) {
+    } else if (event->kind == ADL_EVENT_EVICT && held && keeps_jobs(belief)) {
         keep(belief, event, state);
     } else if (event->kind == ADL_EVENT_PROGRESS) {
         if (belief->speeds)
             adl_speeds_measure(belief->speeds, state, event->job, event->steps_per_s);
-        if (held && event->steps_left > 0 && event->steps_per_s > 0)
+        if (held && event->steps_left > 0 && event->steps_per_s > 0 && !belief->points_only)
             learn_steps_left(belief, event, state);
     }
 }
@@ -499,69 +515,20 @@ void adl_belief_freeze(struct adl_belief *belief, bool frozen)
 
 void adl_belief_set_done(struct adl_belief *belief, uint32_t slot, double done_us)
 {
+    assert(keeps_jobs(belief));
     belief->jobs[slot].done_us = done_us;
 }
 
 double adl_belief_done_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
 {
-    return age_us(belief, state, slot, state->now_us);
-}
-
-/* What a job that has run done_us is read from: of the distribution, the part above u, in units of unit_us; and
- * again_us, what it has to run again before. */
-struct reading {
-    const struct adl_residuals *residuals;
-    const struct adl_shape *shape;
-    double unit_us, u, again_us;
-};
-
-static struct reading read_job(const struct adl_belief *belief, uint32_t slot, double done_us,
-                               struct adl_residuals *room)
-{
-    const struct believed *job = &belief->jobs[slot];
-    const double since_us = done_us - job->told_at_us;
-    if (job->told_us > 0)
-        return (struct reading){&belief->residuals[BY_STEPS], &belief->steps_shape, job->told_us,
-                                since_us > 0 ? since_us / job->told_us : 0, since_us < 0 ? -since_us : 0};
-    return (struct reading){residuals_of(belief, job, room), &job->shape, job->predicted_us,
-                            done_us / job->predicted_us, 0};
-}
-
-double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, double done_us, double q)
-{
-    struct adl_residuals room;
-    const struct reading it = read_job(belief, slot, done_us, &room);
-    return it.again_us + it.unit_us * adl_residuals_quantile(it.residuals, it.shape, it.u, q);
-}
-
-int64_t adl_belief_end_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us,
-                          double q)
-{
-    const struct adl_job *job = &state->jobs[slot];
-    const double rest_us = adl_belief_quantile_us(belief, slot, age_us(belief, state, slot, now_us), q);
-    const double here_us = rest_us * here_factor(belief, state, slot);
-    const int64_t latest_us = job->spec.limit_us > 0 ? job->start_us + job->spec.limit_us : INT64_MAX;
-    const int64_t end_us = now_us + (int64_t)(here_us < ADL_REMAINING_MAX_US ? here_us : ADL_REMAINING_MAX_US);
-    return end_us < latest_us ? end_us : latest_us > now_us ? latest_us : now_us;
-}
-
-double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us)
-{
-    struct adl_residuals room;
-    const struct reading it = read_job(belief, slot, done_us, &room);
-    return it.again_us + it.unit_us * adl_residuals_mean(it.residuals, it.shape, it.u);
-}
-
-double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us)
-{
-    struct adl_residuals room;
-    const struct reading it = read_job(belief, slot, done_us, &room);
-    return it.again_us + it.unit_us * adl_residuals_cost(it.residuals, it.shape, it.u);
+    assert(!belief->points_only);
+    return adl_belief_age_us(belief, state, slot, state->now_us);
 }
 
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
                               uint32_t type, bool across)
 {
+    assert(keeps_jobs(belief));
     if (belief->speeds && belief->jobs[slot].basis != BY_WORLD) {
         const struct adl_job_spec *spec = &state->jobs[slot].spec;
         const struct adl_job_speeds *known = known_speeds(belief, spec);
@@ -578,22 +545,16 @@ double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_
     return (double)row[(size_t)slot * state->cluster->type_count + type] / belief->jobs[slot].predicted_us;
 }
 
-struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot)
-{
-    const struct believed *job = &belief->jobs[slot];
-    const int basis = job->told_us > 0 ? BY_STEPS : job->basis;
-    return (struct adl_certainty){job->told_us > 0, (double)job->spread, job->neighbours,
-                                  belief->residuals[basis].count};
-}
-
 struct adl_calibration *adl_belief_calibration(struct adl_belief *belief)
 {
+    assert(!belief->points_only);
     return &belief->calibration;
 }
 
 uint64_t adl_belief_count(const struct adl_belief *belief)
 {
     uint64_t count = 0;
+    assert(!belief->points_only);
     for (int b = 0; b < BY_STEPS; b++) /* each job once */
         count += belief->residuals[b].count;
     return count;

@@ -38,6 +38,10 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
  * are those that jobs reported, else those by specification. 0 or ADL_ENOMEM. */
 int adl_belief_take_reported(struct adl_belief *belief);
 
+/* Before the first event: nobody will read distributions, certainties, counts, calibration or bytes, only the predicted
+ * run times that the state has. They cost as much as the rest of an event. */
+void adl_belief_take_points_only(struct adl_belief *belief);
+
 void adl_belief_destroy(struct adl_belief *belief);             /* accepts NULL */
 void adl_belief_reset(struct adl_belief *belief);               /* forgets all but similar jobs and their speeds */
 int adl_belief_reserve(struct adl_belief *belief, size_t jobs); /* room for that many live jobs; 0 or ADL_ENOMEM */

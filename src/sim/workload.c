@@ -12,11 +12,9 @@ struct adl_workload_choice {
     double keep; /* probability of this row rather than its alias */
     uint32_t alias;
     uint16_t mix;
-    uint32_t name_id; /* of its class */
-    uint16_t gpus;
-    uint32_t types; /* mask of those that it runs on with that many GPUs */
-    double speed;   /* steps/s of the gang on the reference type */
-    double stretch; /* how much longer it takes if it spans nodes, at least 1; users' limits allow for it */
+    struct adl_job_spec spec; /* what all its jobs ask for; types: those that it runs on with that many GPUs */
+    double speed;             /* steps/s of the gang on the reference type */
+    double stretch;           /* how much longer it takes if it spans nodes, at least 1; users' limits allow for it */
 };
 
 static double stretch_of(const struct adl_cluster *cluster, const struct adl_job_class *class,
@@ -30,6 +28,25 @@ static double stretch_of(const struct adl_cluster *cluster, const struct adl_job
     return (1.0 - class->sync_share) + class->sync_share * link_gbs / cluster->network_gbs;
 }
 
+static struct adl_job_spec spec_of(const struct adl_scenario *scenario, const struct adl_mix *mix, uint16_t gpus)
+{
+    const struct adl_job_class *class = &scenario->classes[mix->class_index];
+    return (struct adl_job_spec){
+        .name_id = adl_job_name_id(class->name),
+        .class_index = mix->class_index,
+        .gpus = gpus,
+        .kind = class->kind,
+        .flags = mix->flags,
+        .stop_loss = mix->stop_loss,
+        .checkpoint_us = mix->checkpoint_us,
+        .cpu_cores = mix->cpu_cores,
+        .memory_mib = mix->memory_mib,
+        .gpu_memory_mib = mix->gpu_memory_mib,
+        .step_gflop = (float)class->step_gflop,
+        .step_gb = (float)class->step_gb,
+    };
+}
+
 /* How long a gang takes on each type, relative to the reference type. */
 static void set_speeds(struct adl_workload_stream *stream, uint32_t at)
 {
@@ -38,14 +55,14 @@ static void set_speeds(struct adl_workload_stream *stream, uint32_t at)
     const struct adl_mix *mix = &scenario->workload.mix[choice->mix];
     const uint32_t types = scenario->cluster.type_count;
     const double *one = scenario->classes[mix->class_index].steps_per_s;
-    const double gang = adl_scenario_gang_speed(scenario, mix->class_index, mix->reference, choice->gpus);
+    const double gang = adl_scenario_gang_speed(scenario, mix->class_index, mix->reference, choice->spec.gpus);
     choice->speed = one[mix->reference] * gang;
     for (uint32_t t = 0; t < types; t++) {
-        const double there = adl_scenario_gang_speed(scenario, mix->class_index, t, choice->gpus);
+        const double there = adl_scenario_gang_speed(scenario, mix->class_index, t, choice->spec.gpus);
         if (!(mix->types >> t & 1) || there <= 0)
             continue;
         stream->ratio[(size_t)at * types + t] = one[mix->reference] / one[t] * (gang / there);
-        choice->types |= 1u << t;
+        choice->spec.types |= 1u << t;
     }
 }
 
@@ -66,8 +83,7 @@ static uint32_t add_choices(struct adl_workload_stream *stream, int kind, uint32
             struct adl_workload_choice *choice = &stream->choices[at];
             choice->keep = mix->weight * mix->gang_weight[g] / sum;
             choice->mix = (uint16_t)m;
-            choice->gpus = gpus;
-            choice->name_id = adl_job_name_id(class->name);
+            choice->spec = spec_of(scenario, mix, gpus);
             choice->stretch = stretch_of(&scenario->cluster, class, mix, gpus);
             set_speeds(stream, at++);
         }
@@ -261,29 +277,6 @@ static void draw_sla(struct adl_rng *rng, const struct adl_mix *mix, double dura
         spec->min_steps_per_s = (float)(reference_steps_per_s * mix->throughput_floor);
 }
 
-static void fill_spec(const struct adl_workload_choice *choice, const struct adl_scenario *scenario, uint32_t user,
-                      double urgency, struct adl_job_spec *ret)
-{
-    const struct adl_mix *mix = &scenario->workload.mix[choice->mix];
-    *ret = (struct adl_job_spec){
-        .user = user,
-        .name_id = choice->name_id,
-        .class_index = mix->class_index,
-        .gpus = choice->gpus,
-        .types = choice->types,
-        .kind = scenario->classes[mix->class_index].kind,
-        .flags = mix->flags,
-        .stop_loss = mix->stop_loss,
-        .checkpoint_us = mix->checkpoint_us,
-        .cpu_cores = mix->cpu_cores,
-        .memory_mib = mix->memory_mib,
-        .gpu_memory_mib = mix->gpu_memory_mib,
-        .step_gflop = (float)scenario->classes[mix->class_index].step_gflop,
-        .step_gb = (float)scenario->classes[mix->class_index].step_gb,
-        .priority = (float)(mix->priority_min + (mix->priority_max - mix->priority_min) * urgency),
-    };
-}
-
 bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *ret)
 {
     const struct adl_scenario *scenario = stream->scenario;
@@ -302,7 +295,9 @@ bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *
     double normals[2];
     adl_rng_normal_pair(rng, normals);
     const double duration_s = duration_s_of(mix, normals[0]);
-    fill_spec(choice, scenario, user, urgency, &ret->spec);
+    ret->spec = choice->spec;
+    ret->spec.user = user;
+    ret->spec.priority = (float)(mix->priority_min + (mix->priority_max - mix->priority_min) * urgency);
     ret->spec.id = ++stream->issued;
     ret->without_limit = false;
     ret->submit_us = (int64_t)(stream->now_s * 1e6);

@@ -154,13 +154,13 @@ int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job
     if (job->phase != ADL_PHASE_NONE)
         return ADL_EINVAL;
     uint32_t eligible = 0;
-    int64_t *row = &state->runtime_us[(size_t)slot * cluster->type_count];
+    int64_t *row = &state->runtime_us[(size_t)slot * cluster->type_count],
+            *across = &state->spanning_us[(size_t)slot * cluster->type_count];
     for (uint32_t t = 0; t < cluster->type_count; t++) {
-        row[t] = runtime_us[t];
+        row[t] = across[t] = runtime_us[t];
         const uint32_t fits = (uint32_t)(runtime_us[t] > 0) & (spec->gpu_memory_mib <= cluster->types[t].memory_mib);
         eligible |= (spec->types >> t & fits) << t;
     }
-    adl_state_set_spanning(state, slot, row);
     *job = (struct adl_job){.spec = *spec,
                             .submit_us = state->now_us,
                             .remaining = 1.0,

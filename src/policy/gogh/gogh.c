@@ -490,6 +490,7 @@ struct adl_ilp_model_counts adl_gogh_counts(const void *policy)
 const struct adl_policy_ops adl_policy_gogh = {
     .name = "gogh",
     .summary = "estimates refined by measurements, and an optimizer for least energy within the SLAs",
+    .points_only = true,
     ADL_POLICY_OPTIONS(options, struct adl_gogh_options),
     .create = create,
     .destroy = destroy,

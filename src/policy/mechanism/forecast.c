@@ -15,19 +15,37 @@ struct edge {
     bool start;
 };
 
+/* A bank and its node, which has no other bank of the type of a pass. */
 struct bank_capacity {
     uint64_t epoch;
     uint32_t gpus;
-    int64_t since_us;   /* it suffices from this time on; INT64_MAX = not now */
+    int32_t cores;
+    int32_t memory_mib;
+    int64_t since_us;   /* it suffices from this time on, regardless of the type as a whole; INT64_MAX = not now */
+    int64_t then_us;    /* when the job could begin: the later of that and of the time since when the type suffices */
     uint32_t gpus_then; /* capacity at that time */
     int32_t cores_then;
     int32_t memory_then_mib;
 };
 
-struct node_capacity {
-    uint64_t epoch;
-    int32_t cores;
-    int32_t memory_mib;
+/* The end of a running job on the GPUs of one bank. */
+struct ending {
+    int64_t end_us;
+    uint32_t slot;
+    uint32_t bank; /* ADL_NONE = none of the pass's type beside it */
+    bool shares;   /* it may share its GPUs: this is all of it, and has no bank */
+    bool own;      /* of the pass's type; else it is the bank of that type beside, which gets cores and memory */
+    int32_t gpus, cores, memory_mib;
+};
+
+/* Running jobs of some types in the order of their ends, as far as a pass has asked: the passes of one decision ask for
+ * the same. */
+struct endings {
+    struct ending *list; /* room for all jobs that the GPUs of these types can hold */
+    uint32_t count;
+    uint32_t types;                         /* mask; 0 = none are listed */
+    uint32_t cursors[ADL_TYPES_MAX];        /* the next of each type */
+    uint64_t sequence, releases, revisions; /* of the state that they were listed in */
 };
 
 struct adl_forecast {
@@ -35,12 +53,12 @@ struct adl_forecast {
     struct edge *edges; /* by time */
     uint32_t count, capacity;
     struct bank_capacity *banks; /* [bank] */
-    struct node_capacity *nodes; /* [node] */
     uint64_t *leaving;           /* [gpu] epoch in which one of two jobs on it has left */
     uint32_t *touched;           /* banks with a capacity in this pass */
     uint32_t touched_count;
     uint64_t epoch;
-    uint32_t neighbours[ADL_TYPES_MAX]; /* mask of the types that share a node with it, itself among them */
+    struct endings endings[ADL_TYPES_MAX]; /* [type] of a pass over this type */
+    uint32_t neighbours[ADL_TYPES_MAX];    /* mask of the types that share a node with it, itself among them */
 };
 
 /* Cores and memory belong to the node: jobs on one type of a node affect the other types there. */
@@ -56,6 +74,19 @@ static void find_neighbours(struct adl_forecast *forecast, const struct adl_clus
     }
 }
 
+static int create_endings(struct adl_forecast *forecast, const struct adl_cluster *cluster)
+{
+    for (uint32_t t = 0; t < cluster->type_count; t++) {
+        size_t gpus = 0;
+        for (uint32_t left = forecast->neighbours[t]; left; left &= left - 1)
+            gpus += cluster->type_gpus[__builtin_ctz(left)];
+        forecast->endings[t].list = malloc((ADL_GPU_JOBS_MAX * gpus + 1) * sizeof *forecast->endings[t].list);
+        if (!forecast->endings[t].list)
+            return ADL_ENOMEM;
+    }
+    return 0;
+}
+
 int adl_forecast_create(const struct adl_cluster *cluster, uint32_t reservations_max, struct adl_forecast **ret)
 {
     struct adl_forecast *forecast = calloc(1, sizeof *forecast);
@@ -65,15 +96,14 @@ int adl_forecast_create(const struct adl_cluster *cluster, uint32_t reservations
     forecast->reservations = calloc(reservations_max, sizeof *forecast->reservations);
     forecast->edges = calloc(2 * (size_t)reservations_max, sizeof *forecast->edges);
     forecast->banks = calloc(cluster->bank_count + 1, sizeof *forecast->banks);
-    forecast->nodes = calloc(cluster->node_count + 1, sizeof *forecast->nodes);
     forecast->leaving = calloc(cluster->gpu_count + 1, sizeof *forecast->leaving);
     forecast->touched = calloc(cluster->bank_count + 1, sizeof *forecast->touched);
-    if (!forecast->reservations || !forecast->edges || !forecast->banks || !forecast->nodes || !forecast->leaving ||
-        !forecast->touched) {
+    find_neighbours(forecast, cluster);
+    if (!forecast->reservations || !forecast->edges || !forecast->banks || !forecast->leaving || !forecast->touched ||
+        create_endings(forecast, cluster)) {
         adl_forecast_destroy(forecast);
         return ADL_ENOMEM;
     }
-    find_neighbours(forecast, cluster);
     *ret = forecast;
     return 0;
 }
@@ -85,10 +115,17 @@ void adl_forecast_destroy(struct adl_forecast *forecast)
     free(forecast->reservations);
     free(forecast->edges);
     free(forecast->banks);
-    free(forecast->nodes);
     free(forecast->leaving);
     free(forecast->touched);
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        free(forecast->endings[t].list);
     free(forecast);
+}
+
+static void forget_endings(struct adl_forecast *forecast)
+{
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        forecast->endings[t].types = 0;
 }
 
 void adl_forecast_copy(struct adl_forecast *to, const struct adl_forecast *from)
@@ -96,11 +133,13 @@ void adl_forecast_copy(struct adl_forecast *to, const struct adl_forecast *from)
     memcpy(to->reservations, from->reservations, from->count * sizeof *to->reservations);
     memcpy(to->edges, from->edges, (size_t)2 * from->count * sizeof *to->edges);
     to->count = from->count;
+    forget_endings(to);
 }
 
 void adl_forecast_clear(struct adl_forecast *forecast)
 {
     forecast->count = 0;
+    forget_endings(forecast);
 }
 
 const struct adl_reservation *adl_forecast_reservations(const struct adl_forecast *forecast, uint32_t *ret_count)
@@ -123,23 +162,27 @@ struct pass {
     struct adl_reservation best; /* start_us INT64_MAX = none yet */
 };
 
-static struct node_capacity *node_of(struct pass *pass, uint32_t bank)
+static bool suffices_for_job(const struct pass *pass, const struct bank_capacity *capacity)
 {
-    const uint32_t index = pass->state->cluster->banks[bank].node;
-    struct node_capacity *node = &pass->forecast->nodes[index];
-    if (node->epoch != pass->forecast->epoch)
-        *node = (struct node_capacity){pass->forecast->epoch, pass->state->nodes_use[index].free_cores,
-                                       pass->state->nodes_use[index].free_memory_mib};
-    return node;
+    const struct adl_job_spec *spec = pass->spec;
+    return capacity->gpus >= spec->gpus && capacity->cores >= (int64_t)spec->gpus * spec->cpu_cores &&
+           capacity->memory_mib >= (int64_t)spec->gpus * spec->memory_mib;
 }
 
-static bool suffices_for_job(struct pass *pass, uint32_t bank)
+/* Since when the job could begin in a place, as things stand; INT64_MAX = it cannot. */
+static int64_t open_since(const struct pass *pass, const struct bank_capacity *capacity)
 {
-    const struct node_capacity *node = node_of(pass, bank);
-    const struct adl_job_spec *spec = pass->spec;
-    return pass->forecast->banks[bank].gpus >= spec->gpus && node->cores >= (int64_t)spec->gpus * spec->cpu_cores &&
-           node->memory_mib >= (int64_t)spec->gpus * spec->memory_mib &&
-           (!pass->beside_spanning || pass->whole.gpus >= spec->gpus);
+    return pass->beside_spanning && pass->whole.since_us > capacity->since_us ? pass->whole.since_us
+                                                                              : capacity->since_us;
+}
+
+/* Remembers the capacity that a place has now as that at the time since when it is open. */
+static void remember(struct bank_capacity *capacity, int64_t since_us)
+{
+    capacity->then_us = since_us;
+    capacity->gpus_then = capacity->gpus;
+    capacity->cores_then = capacity->cores;
+    capacity->memory_then_mib = capacity->memory_mib;
 }
 
 /* What the best place so far has beside the job; set again if more changes at its first instant follow. */
@@ -151,22 +194,25 @@ static void set_spare(struct pass *pass, const struct bank_capacity *capacity)
     pass->best.spare_memory_mib = capacity->memory_then_mib - spec->gpus * spec->memory_mib;
 }
 
-/* Takes a place that lasts from since_us until until_us if that is long enough and earlier than the best so far. */
-static void consider(struct pass *pass, const struct bank_capacity *capacity, int64_t until_us, uint32_t bank)
+/* Takes a place that is open until until_us if that is long enough and earlier than the best so far. */
+static void consider(struct pass *pass, struct bank_capacity *capacity, int64_t until_us, uint32_t bank)
 {
-    if (capacity->since_us >= pass->best.start_us)
+    const int64_t since_us = open_since(pass, capacity);
+    if (since_us >= pass->best.start_us)
         return;
-    if (until_us != INT64_MAX && until_us - capacity->since_us < pass->run_us)
+    if (until_us != INT64_MAX && until_us - since_us < pass->run_us)
         return;
-    pass->best = (struct adl_reservation){.start_us = capacity->since_us,
-                                          .end_us = capacity->since_us + pass->run_us,
+    if (capacity->then_us != since_us) /* the type began to suffice later than the place, which did not change since */
+        remember(capacity, since_us);
+    pass->best = (struct adl_reservation){.start_us = since_us,
+                                          .end_us = since_us + pass->run_us,
                                           .type = pass->type,
                                           .bank = bank,
                                           .gpus = pass->spec->gpus};
     set_spare(pass, capacity);
 }
 
-/* Notes whether the place suffices at time_us, and its capacity when it began to. */
+/* Notes whether the place suffices at time_us, and its capacity when it opened. */
 static void note(struct pass *pass, struct bank_capacity *capacity, int64_t time_us, uint32_t bank, bool suffices)
 {
     if (!suffices) {
@@ -176,12 +222,8 @@ static void note(struct pass *pass, struct bank_capacity *capacity, int64_t time
     }
     if (capacity->since_us == INT64_MAX)
         capacity->since_us = time_us;
-    if (capacity->since_us == time_us) {
-        capacity->gpus_then = capacity->gpus;
-        if (bank != ADL_NONE) {
-            capacity->cores_then = node_of(pass, bank)->cores;
-            capacity->memory_then_mib = node_of(pass, bank)->memory_mib;
-        }
+    if (open_since(pass, capacity) == time_us) {
+        remember(capacity, time_us);
         if (pass->best.start_us == time_us && pass->best.bank == bank)
             set_spare(pass, capacity);
     }
@@ -194,10 +236,17 @@ static struct bank_capacity *bank_of(struct pass *pass, uint32_t bank)
     struct adl_forecast *forecast = pass->forecast;
     struct bank_capacity *capacity = &forecast->banks[bank];
     if (capacity->epoch != forecast->epoch) {
+        const struct adl_node_use *node = &pass->state->nodes_use[pass->state->cluster->banks[bank].node];
         *capacity = (struct bank_capacity){
-            .epoch = forecast->epoch, .gpus = adl_pool_bank_free(&pass->state->pool, bank), .since_us = INT64_MAX};
+            .epoch = forecast->epoch,
+            .gpus = adl_pool_bank_free(&pass->state->pool, bank),
+            .cores = node->free_cores,
+            .memory_mib = node->free_memory_mib,
+            .since_us = INT64_MAX,
+            .then_us = INT64_MAX,
+        };
         forecast->touched[forecast->touched_count++] = bank;
-        note(pass, capacity, pass->state->now_us, bank, suffices_for_job(pass, bank));
+        note(pass, capacity, pass->state->now_us, bank, suffices_for_job(pass, capacity));
     }
     return capacity;
 }
@@ -206,11 +255,28 @@ static struct bank_capacity *bank_of(struct pass *pass, uint32_t bank)
 static void change(struct pass *pass, int64_t time_us, uint32_t bank, int32_t gpus, int32_t cores, int32_t memory_mib)
 {
     struct bank_capacity *capacity = bank_of(pass, bank);
-    struct node_capacity *node = node_of(pass, bank);
+    const int64_t since_us = open_since(pass, capacity);
+    if (since_us < time_us && capacity->then_us != since_us)
+        remember(capacity, since_us);
     capacity->gpus = (uint32_t)((int32_t)capacity->gpus + gpus);
-    node->cores += cores;
-    node->memory_mib += memory_mib;
-    note(pass, capacity, time_us, bank, suffices_for_job(pass, bank));
+    capacity->cores += cores;
+    capacity->memory_mib += memory_mib;
+    note(pass, capacity, time_us, bank, suffices_for_job(pass, capacity));
+}
+
+/* The type begins or ceases to suffice for a job that needs a bank, too. No place was open longer than the type
+ * sufficed. */
+static void note_type(struct pass *pass, int64_t time_us, bool suffices)
+{
+    struct adl_forecast *forecast = pass->forecast;
+    if (suffices)
+        pass->whole.since_us = time_us;
+    const int64_t until_us = suffices ? INT64_MAX : time_us;
+    const bool may_begin = suffices ? pass->final : time_us - pass->whole.since_us >= pass->run_us;
+    for (uint32_t i = 0; may_begin && i < forecast->touched_count; i++)
+        consider(pass, &forecast->banks[forecast->touched[i]], until_us, forecast->touched[i]);
+    if (!suffices)
+        pass->whole.since_us = INT64_MAX;
 }
 
 /* A change of the GPUs of the type as a whole. */
@@ -219,15 +285,10 @@ static void change_type(struct pass *pass, int64_t time_us, int32_t gpus)
     const bool sufficed = pass->whole.gpus >= pass->spec->gpus;
     pass->whole.gpus = (uint32_t)((int32_t)pass->whole.gpus + gpus);
     const bool suffices = pass->whole.gpus >= pass->spec->gpus;
-    if (pass->spanning) {
-        if (sufficed || suffices)
-            note(pass, &pass->whole, time_us, ADL_NONE, suffices);
-        return;
-    }
-    for (uint32_t i = 0; sufficed != suffices && i < pass->forecast->touched_count; i++) {
-        const uint32_t bank = pass->forecast->touched[i];
-        note(pass, &pass->forecast->banks[bank], time_us, bank, suffices_for_job(pass, bank));
-    }
+    if (pass->spanning && (sufficed || suffices))
+        note(pass, &pass->whole, time_us, ADL_NONE, suffices);
+    else if (!pass->spanning && sufficed != suffices)
+        note_type(pass, time_us, suffices);
 }
 
 /* The bank of the pass's type on the node of another bank; ADL_NONE if there is none. */
@@ -241,28 +302,32 @@ static uint32_t bank_beside(const struct pass *pass, uint32_t bank)
     return ADL_NONE;
 }
 
-/* A job starts or ends in a bank, of the pass's type or of another type on the node. */
+/* A job starts or ends in a bank of the pass's type (own), or beside it on the node. */
+static void change_in(struct pass *pass, int64_t time_us, uint32_t bank, bool own, int32_t gpus, int32_t cores,
+                      int32_t memory_mib)
+{
+    if (own && (pass->spanning || pass->beside_spanning))
+        change_type(pass, time_us, gpus);
+    if (!pass->spanning)
+        change(pass, time_us, bank, own ? gpus : 0, cores, memory_mib);
+}
+
+/* The same in any bank. */
 static void change_at(struct pass *pass, int64_t time_us, uint32_t at, int32_t gpus, int32_t cores, int32_t memory_mib)
 {
     const bool own = pass->state->cluster->banks[at].type == pass->type;
     const uint32_t bank = own ? at : bank_beside(pass, at);
-    if (own && (pass->spanning || pass->beside_spanning))
-        change_type(pass, time_us, gpus);
-    if (!pass->spanning && bank != ADL_NONE)
-        change(pass, time_us, bank, own ? gpus : 0, cores, memory_mib);
+    if (bank != ADL_NONE)
+        change_in(pass, time_us, bank, own, gpus, cores, memory_mib);
 }
 
 /* Bank by bank: of two jobs that share a GPU, the first to leave frees only its cores and memory. */
-static void job_ends(struct pass *pass, int64_t time_us, uint32_t slot)
+static void leave_banks(struct pass *pass, int64_t time_us, uint32_t slot)
 {
     const struct adl_state *state = pass->state;
     const struct adl_job_spec *spec = &state->jobs[slot].spec;
     uint32_t bank = ADL_NONE;
     int32_t gpus = 0, freed = 0;
-    if (pass->spanning && !(spec->flags & ADL_JOB_SHARE)) {
-        change_type(pass, time_us, spec->gpus);
-        return;
-    }
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
         uint64_t *leaving = &pass->forecast->leaving[gpu];
         if (gpus > 0 && state->cluster->gpu_bank[gpu] != bank) {
@@ -276,6 +341,14 @@ static void job_ends(struct pass *pass, int64_t time_us, uint32_t slot)
     }
     if (gpus > 0)
         change_at(pass, time_us, bank, freed, gpus * spec->cpu_cores, gpus * spec->memory_mib);
+}
+
+static void job_ends(struct pass *pass, int64_t time_us, const struct ending *ending)
+{
+    if (ending->shares)
+        leave_banks(pass, time_us, ending->slot);
+    else if (ending->bank != ADL_NONE)
+        change_in(pass, time_us, ending->bank, ending->own, ending->gpus, ending->cores, ending->memory_mib);
 }
 
 static void apply_edge(struct pass *pass, const struct edge *edge)
@@ -309,11 +382,14 @@ static void begin(struct pass *pass)
     const struct adl_cluster *cluster = pass->state->cluster;
     forecast->epoch++;
     forecast->touched_count = 0;
-    pass->whole = (struct bank_capacity){.gpus = pass->state->pool.free_gpus[pass->type], .since_us = INT64_MAX};
+    pass->whole = (struct bank_capacity){
+        .gpus = pass->state->pool.free_gpus[pass->type], .since_us = INT64_MAX, .then_us = INT64_MAX};
     if (pass->spanning) {
         change_type(pass, pass->state->now_us, 0);
         return;
     }
+    if (pass->whole.gpus >= pass->spec->gpus)
+        pass->whole.since_us = pass->state->now_us;
     for (uint32_t i = 0; i < forecast->count; i++) {
         const struct adl_reservation *r = &forecast->reservations[i];
         pass->beside_spanning |= r->bank == ADL_NONE && r->type == pass->type;
@@ -341,32 +417,87 @@ static uint32_t next_end(const struct adl_state *state, uint32_t types, const ui
     return found;
 }
 
+/* Lists the end of a job, for each bank in turn. */
+static void list_ending(const struct pass *pass, struct endings *endings, uint32_t slot)
+{
+    const struct adl_state *state = pass->state;
+    const struct adl_job *job = &state->jobs[slot];
+    const bool own = job->type == pass->type, shares = job->spec.flags & ADL_JOB_SHARE;
+    uint32_t at = ADL_NONE;
+    struct ending *last = NULL;
+    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
+        if (!last || (!shares && state->cluster->gpu_bank[gpu] != at)) {
+            at = state->cluster->gpu_bank[gpu];
+            last = &endings->list[endings->count++];
+            *last = (struct ending){.end_us = job->expected_us,
+                                    .slot = slot,
+                                    .bank = shares ? ADL_NONE
+                                            : own  ? at
+                                                   : bank_beside(pass, at),
+                                    .shares = shares,
+                                    .own = own};
+        }
+        last->gpus++;
+        last->cores += job->spec.cpu_cores;
+        last->memory_mib += job->spec.memory_mib;
+    }
+}
+
+/* The endings of these types, from the last pass if nothing has changed since. */
+static struct endings *begin_endings(struct pass *pass, uint32_t types)
+{
+    const struct adl_state *state = pass->state;
+    struct endings *it = &pass->forecast->endings[pass->type];
+    if (it->types == types && it->sequence == state->running_sequence && it->releases == state->releases &&
+        it->revisions == state->revisions)
+        return it;
+    it->types = types;
+    it->count = 0;
+    it->sequence = state->running_sequence;
+    it->releases = state->releases;
+    it->revisions = state->revisions;
+    for (uint32_t left = types; left; left &= left - 1)
+        it->cursors[__builtin_ctz(left)] = state->running[__builtin_ctz(left)].first;
+    return it;
+}
+
+/* The ending at an index that is at most the number of those listed; NULL = no more jobs run. */
+static const struct ending *ending_at(const struct pass *pass, struct endings *endings, uint32_t index)
+{
+    const struct adl_state *state = pass->state;
+    if (index < endings->count)
+        return &endings->list[index];
+    const uint32_t slot = next_end(state, endings->types, endings->cursors);
+    if (slot == ADL_NONE)
+        return NULL;
+    endings->cursors[state->jobs[slot].type] = state->nodes[slot].next;
+    list_ending(pass, endings, slot);
+    return &endings->list[index];
+}
+
 /* Simulates the future of one type until the job has a place, and on to the end of that instant. */
 static void simulate(struct pass *pass)
 {
     const struct adl_state *state = pass->state;
     const struct adl_forecast *forecast = pass->forecast;
-    const uint32_t types = pass->spanning ? 1u << pass->type : forecast->neighbours[pass->type];
-    uint32_t edge = 0, cursors[ADL_TYPES_MAX];
-    for (uint32_t left = types; left; left &= left - 1)
-        cursors[__builtin_ctz(left)] = state->running[__builtin_ctz(left)].first;
+    struct endings *endings = begin_endings(pass, pass->spanning ? 1u << pass->type : forecast->neighbours[pass->type]);
+    uint32_t edge = 0, ended = 0;
     begin(pass);
     for (;;) {
         if (edge == 2 * forecast->count && !pass->final)
             finalize(pass);
-        const uint32_t running = next_end(state, types, cursors);
+        const struct ending *ending = ending_at(pass, endings, ended);
         int64_t end_us = INT64_MAX, edge_us = INT64_MAX;
-        if (running != ADL_NONE) /* a job that has outlived its prediction may end at any moment */
-            end_us =
-                state->jobs[running].expected_us > state->now_us ? state->jobs[running].expected_us : state->now_us + 1;
+        if (ending) /* a job that has outlived its prediction may end at any moment */
+            end_us = ending->end_us > state->now_us ? ending->end_us : state->now_us + 1;
         if (edge < 2 * forecast->count)
             edge_us = forecast->edges[edge].time_us;
         const int64_t next_us = end_us < edge_us ? end_us : edge_us;
         if (next_us == INT64_MAX || (pass->final && pass->best.start_us < next_us))
             return;
         if (end_us <= edge_us) {
-            cursors[state->jobs[running].type] = state->nodes[running].next;
-            job_ends(pass, end_us, running);
+            job_ends(pass, end_us, ending);
+            ended++;
         } else {
             apply_edge(pass, &forecast->edges[edge++]);
         }

@@ -184,6 +184,7 @@ static void common_fields(struct codec *codec, struct adl_drift *drift)
         real_in(codec, &drift->noise[s], 1e-6, 10);
     number(codec, &drift->first_user);
     flag(codec, &drift->users);
+    drift->sampled |= codec->from != NULL;
     for (uint32_t t = 0; t < drift->cluster->type_count; t++) {
         key(codec, &drift->newest[t]);
         real_in(codec, &drift->usual[t], 0, 1);

@@ -36,7 +36,7 @@ void adl_drift_reset(struct adl_drift *drift)
     for (int s = 0; s < ADL_DRIFT_SOURCES; s++)
         drift->noise[s] = first_noise[s];
     drift->first_user = 0;
-    drift->users = false;
+    drift->users = drift->sampled = false;
 }
 
 int adl_drift_create(const struct adl_cluster *cluster, uint32_t sources, struct adl_drift **ret)
@@ -215,7 +215,7 @@ static bool take_end(struct adl_drift *drift, const struct adl_event *event, con
 {
     const struct adl_job *job = &state->jobs[event->job];
     const struct adl_outcome *outcome = &event->outcome;
-    if (job->attempts != 1 || outcome->run_us <= 0 || !ran_alone(drift, state, event->job))
+    if (job->attempts != 1 || outcome->run_us <= 0 || !(outcome->steps > 0) || !ran_alone(drift, state, event->job))
         return false;
     return take_speed(drift, state, event->job, event->time_us, ADL_DRIFT_FINISH,
                       outcome->steps / (double)outcome->run_us * 1e6);
@@ -282,11 +282,16 @@ static void count_loss(struct adl_drift *drift, const struct adl_event *event, c
     const struct adl_job *job = &state->jobs[event->job];
     uint32_t slowest = job->first_gpu;
     struct adl_gpu_drift found;
+    if (!drift->sampled && !(job->spec.flags & ADL_JOB_SHARE)) /* nothing to lose, and no neighbours */
+        return;
     for (uint32_t gpu = slowest; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, event->job, gpu)) {
         if (state->gpus[gpu].job[1] != ADL_NONE)
             drift->shared_us[gpu] = event->time_us;
-        slowest = adl_drift_gpu_factor(drift, gpu) < adl_drift_gpu_factor(drift, slowest) ? gpu : slowest;
+        if (drift->sampled && adl_drift_gpu_factor(drift, gpu) < adl_drift_gpu_factor(drift, slowest))
+            slowest = gpu;
     }
+    if (!drift->sampled)
+        return;
     adl_drift_gpu(drift, slowest, &found);
     if (found.kind == ADL_DRIFT_NONE)
         return;

@@ -61,6 +61,7 @@ struct adl_drift {
     uint64_t newest[ADL_TYPES_MAX];  /* version of the type that was seen first on a GPU last; 0 = none changed */
     uint32_t first_user;             /* that was seen, + 1 */
     bool users;                      /* there are several */
+    bool sampled;                    /* something was measured: until then every GPU is as it was */
 };
 
 /* One measurement. */

@@ -304,6 +304,7 @@ static void take_held(struct adl_drift *drift, const struct adl_drift_sample *sa
 void adl_drift_take(struct adl_drift *drift, const struct adl_drift_sample *sample)
 {
     struct adl_drift_cells *cells = &drift->cells[sample->channel];
+    drift->sampled = true;
     struct adl_drift_cell *cell = adl_drift_cells_find(cells, sample->key);
     struct adl_drift_cell *all = sample->all ? adl_drift_cells_find(cells, sample->all) : NULL;
     const struct adl_drift_cell *expected = all && cell->jobs < RELIABLE && all->jobs >= RELIABLE ? all : cell;

@@ -1,0 +1,271 @@
+/* bench_performance: limits of this machine, ours beside them and peers beside that, from one run of at most five
+ * minutes. Writes docs/performance.md and docs/pictures/performance.svg, and says on standard output how far it is. */
+#include "agree_gavel.h"
+#include "cost_plot.h"
+#include "environment_rate.h"
+#include "experiment/run.h"
+#include "sim_cost.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAGE      ADL_SOURCE_DIR "/docs/performance.md"
+#define PICTURE   ADL_SOURCE_DIR "/docs/pictures/performance.svg"
+#define SCENARIOS ADL_SOURCE_DIR "/scenarios/"
+
+#define BUDGET_S                                                                                                       \
+    200 /* no point of the two curves is begun after this, nor a run of a peer's trace after 1.3 times it */
+
+static FILE *page;
+static int64_t start_ns;
+
+static const char *const policies[COST_PLOT_LINES] = {"fcfs", "sjf", "easy"};
+
+static double spent_s(void)
+{
+    return (double)(adl_clock_ns() - start_ns) * 1e-9;
+}
+
+static void die(const char *text)
+{
+    fprintf(stderr, "bench_performance: %s\n", text);
+    exit(1);
+}
+
+/* To the page, and to whoever waits for it. */
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vfprintf(page, format, args);
+    va_end(args);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    fflush(stdout);
+}
+
+static const char *verdict(bool met)
+{
+    return met ? "met" : "missed";
+}
+
+/* ---- events ---- */
+
+static void say_events(void)
+{
+    struct adl_scenario scenario;
+    struct adl_error err;
+    if (adl_scenario_load(SCENARIOS "paper16.yaml", &scenario, NULL, &err))
+        die(err.text);
+    const double bare = sim_bare_rate(64, true), full = sim_bare_rate(65536, true);
+    say("## Events\n\n"
+        "The limit is the hold model: a loop that takes the earliest of 64 pending events and puts it back after an "
+        "exponential\ntime, which is the least that any discrete-event simulator does. With 65,536 pending, about the "
+        "jobs that run on\n100,000 GPUs, it does %.2f times as many.\n\n"
+        "| loop | M events/s | of the limit | bar |\n|---|---|---|---|\n| hold model | %.2f | 1 | |\n",
+        full / bare, bare * 1e-6);
+    for (int p = 0; p < COST_PLOT_LINES; p++) {
+        const double rate = 1e9 / sim_ns_per_event(&scenario, policies[p]);
+        say("| `paper16` under `%s` | %.2f | %.2f | %s%s |\n", policies[p], rate * 1e-6, rate / bare,
+            p == 0 ? "0.50: " : "", p == 0 ? verdict(rate >= 0.5 * bare) : "");
+    }
+    say("\n");
+    adl_scenario_clear(&scenario);
+}
+
+/* ---- sizes ---- */
+
+static double measure(bool gpus, double size, const char *policy)
+{
+    if (spent_s() > BUDGET_S)
+        return 0;
+    if (!gpus)
+        return sim_cost_ns(8, (uint64_t)size, policy);
+    return sim_cost_ns((uint32_t)(size / 8), size < 1e4 ? 200000 : 1000000, policy);
+}
+
+static void say_row(const struct cost_plot *plot, int line, double bar)
+{
+    const double *ns = plot->ns[line];
+    double least = 1e18, most = 0;
+    say("| `%s` |", plot->names[line]);
+    for (uint32_t i = 0; i < plot->count; i++) {
+        if (ns[i] > 0)
+            say(" %.0f |", ns[i]);
+        else
+            say(" not measured |");
+        least = ns[i] > 0 && ns[i] < least ? ns[i] : least;
+        most = ns[i] > most ? ns[i] : most;
+    }
+    const double last = ns[plot->count - 1], ratio = bar < 2 ? most / least : last / ns[0];
+    say(" %.2f | %.1f: %s |\n", ratio, bar, last > 0 ? verdict(ratio <= bar) : "not measured");
+}
+
+static void say_sizes(const char *axis, const char *ratio, bool gpus, double bar, struct cost_plot *plot)
+{
+    static const double gpu_sizes[] = {16, 96, 1008, 10000, 100000}, job_sizes[] = {1e4, 1e5, 1e6, 1e7};
+    *plot = (struct cost_plot){.axis = axis, .count = gpus ? 5 : 4};
+    say("| ns of an event, %s |", axis);
+    for (uint32_t i = 0; i < plot->count; i++) {
+        plot->size[i] = gpus ? gpu_sizes[i] : job_sizes[i];
+        say(" %.0f |", plot->size[i]);
+    }
+    say(" %s | bar |\n|---|", ratio);
+    for (uint32_t i = 0; i < plot->count + 2; i++)
+        say("---|");
+    say("\n");
+    for (int p = 0; p < COST_PLOT_LINES; p++) {
+        plot->names[p] = policies[p];
+        for (uint32_t i = 0; i < plot->count; i++)
+            plot->ns[p][i] = measure(gpus, plot->size[i], policies[p]);
+        say_row(plot, p, bar);
+    }
+    say("\n");
+}
+
+static void say_scale(void)
+{
+    struct cost_plot plots[2];
+    say("## Sizes\n\nNodes of eight GPUs of two types at a load that keeps the queue short; up to 1,000 GPUs 200,000 "
+        "jobs, beyond a\nmillion. Numbers of jobs are those of 64 GPUs.\n\n");
+    say_sizes("GPUs", "last / first", true, 2, &plots[0]);
+    say_sizes("jobs", "most / least", false, 1.3, &plots[1]);
+    say("![cost of an event against GPUs and jobs](pictures/performance.svg)\n\n");
+    FILE *picture = fopen(PICTURE, "w");
+    if (!picture)
+        die("cannot write " PICTURE);
+    cost_plot_write(picture, plots, 2);
+    if (fclose(picture))
+        die("cannot write " PICTURE);
+}
+
+/* ---- environments ---- */
+
+static void say_environments(void)
+{
+    static const uint32_t counts[] = {1, 8, 64, 256};
+    double one = 0;
+    say("## Environments\n\nDecisions of [environments](environment.md) for each second of processor time, by random "
+        "actions. A decision comes with\nthe plan of policy `adlro` for up to 64 waiting jobs, which is most of its "
+        "cost.\n\n| scenario | environments | decisions/s | relative | bar |\n|---|---|---|---|---|\n");
+    for (int i = 0; i < 4; i++) {
+        const double rate = environment_rate(SCENARIOS "paper16.yaml", counts[i], i < 2 ? 30000 : 80000);
+        one = i == 0 ? rate : one;
+        say("| `paper16` | %u | %.0f | %.2f | %s%s |\n", counts[i], rate, rate / one,
+            i == 0   ? "1 M on two cores: "
+            : i == 3 ? "0.90: "
+                     : "",
+            i == 0   ? verdict(2 * rate >= 1e6)
+            : i == 3 ? verdict(rate >= 0.9 * one)
+                     : "");
+    }
+    const double mixed = environment_rate(SCENARIOS "mixed64.yaml", 1, 10000);
+    say("| `mixed64` | 1 | %.0f | %.2f | 0.33: %s |\n\n", mixed, mixed / one, verdict(3 * mixed >= one));
+}
+
+/* ---- peers ---- */
+
+static const struct agree_peer_info *hardest_peer(const struct agree_row *row)
+{
+    const struct agree_peer_info *hardest = NULL;
+    for (uint32_t p = 0; p < AGREE_PEERS; p++)
+        if (row->peers >> p & 1 && (!hardest || agree_peers[p].jobs_per_s > hardest->jobs_per_s))
+            hardest = &agree_peers[p];
+    return hardest;
+}
+
+static double best_rate(const struct agree_row *row, struct peer_trace *trace)
+{
+    struct adl_scenario scenario;
+    struct adl_error err;
+    struct peer_answer answer;
+    double best = 0, all_s = 0;
+    if (agree_scenario(row, &scenario, &err))
+        die(err.text);
+    for (int run = 0; run == 0 || (run < 100 && all_s < 0.2); run++) {
+        if (agree_run(row, &scenario, trace, &answer, &err))
+            die(err.text);
+        const double rate = (double)answer.jobs / answer.wall_s;
+        all_s += answer.wall_s;
+        best = rate > best ? rate : best;
+    }
+    adl_scenario_clear(&scenario);
+    return best;
+}
+
+static void say_row_of_peer(const struct agree_row *row)
+{
+    struct peer_trace trace;
+    struct adl_error err;
+    const struct agree_peer_info *peer = hardest_peer(row);
+    if (!peer || row->demand == AGREE_SHOWN || spent_s() > 1.3 * BUDGET_S || peer_read(row->trace, &trace, &err))
+        return;
+    const double rate = best_rate(row, &trace);
+    say("| %s, %u × %u | `%s`, %s | %.0f | %s %.0f | %.0f |\n", row->trace, row->nodes, row->gpus, row->policy,
+        row->rule, rate, peer->name, peer->jobs_per_s, rate / peer->jobs_per_s);
+    free(trace.jobs);
+}
+
+static void say_gavel(void)
+{
+    const double theirs = 60; /* the best seen of Gavel's simulator */
+    struct agree_gavel gavel;
+    struct adl_error err;
+    if (spent_s() > 1.3 * BUDGET_S || agree_gavel_open(&gavel, &err))
+        return;
+    for (size_t i = 0; i < AGREE_GAVEL_ROWS; i++) {
+        struct agree_gavel_row row = agree_gavel_rows[i];
+        struct agree_gavel_answer ours = {0};
+        row.seeds = 1;
+        if (agree_gavel_run(&gavel, &row, &ours, &err))
+            die(err.text);
+        const double rate = (double)ours.jobs / ours.wall_s;
+        say("| g300, 108 | `gavel`, %s | %.0f | Gavel %.0f | %.0f |\n", row.rule, rate, theirs, rate / theirs);
+    }
+    agree_gavel_close(&gavel);
+}
+
+static void say_peers(void)
+{
+    struct peer_trace trace;
+    struct adl_error err;
+    say("## Peers\n\nThe traces of [agreement.md](agreement.md), on which ours gives their answers: jobs a second of "
+        "ours, and the best\nthat was seen of the fastest of the simulators that answer the same. The bars are 500 × "
+        "Tiresias for `las` and `srtf`,\n500 × Gavel, and 100 × RLScheduler for `easy`.\n\n");
+    if (peer_read(agree_rows[0].trace, &trace, &err)) {
+        say("The traces of peers are not here.\n\n");
+        return;
+    }
+    free(trace.jobs);
+    say("| trace, GPUs | policy and rule | jobs/s | peer, jobs/s | ratio |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof agree_rows / sizeof *agree_rows; i++)
+        say_row_of_peer(&agree_rows[i]);
+    say_gavel();
+    say("\n");
+}
+
+int main(int argc, char **argv)
+{
+    start_ns = adl_clock_ns();
+    page = fopen(PAGE, "w");
+    if (!page)
+        die("cannot write " PAGE);
+    sim_warm_up();
+    say("# Performance\n\n`bench/run all` measures and writes this page in one run of at most five minutes: each limit "
+        "of the machine, ours beside\nit, and peers beside that. Figures of one run can be compared with each other; "
+        "those of two runs cannot.\n\n");
+    for (int i = 1; i < argc; i++)
+        say("%s\n%s", argv[i], i + 1 == argc ? "\n" : "");
+    say_events();
+    say_environments();
+    say_peers();
+    say_scale();
+    say("Where the instructions of an event go, and what was done about it, is in "
+        "[architecture.md](architecture.md#what-makes-it-fast).\n");
+    if (fclose(page))
+        die("cannot write " PAGE);
+    printf("\n%.0f s\n", spent_s());
+    return 0;
+}

@@ -1,0 +1,83 @@
+/* belief_read: the distribution of a live job's run time, as policies and the service read it. */
+#include "predict/belief_internal.h"
+
+#include <assert.h>
+
+/* What a job that has run done_us is read from: of the distribution, the part above u, in units of unit_us; and
+ * again_us, what it has to run again before. */
+struct reading {
+    const struct adl_residuals *residuals;
+    const struct adl_shape *shape;
+    double unit_us, u, again_us;
+};
+
+static struct reading read_job(const struct adl_belief *belief, uint32_t slot, double done_us,
+                               struct adl_residuals *room)
+{
+    const struct believed *job = &belief->jobs[slot];
+    const double since_us = done_us - job->told_at_us;
+    assert(!belief->points_only);
+    if (job->told_us > 0)
+        return (struct reading){&belief->residuals[BY_STEPS], &belief->steps_shape, job->told_us,
+                                since_us > 0 ? since_us / job->told_us : 0, since_us < 0 ? -since_us : 0};
+    return (struct reading){adl_belief_residuals_of(belief, job, room), adl_belief_shape_of(belief, slot),
+                            job->predicted_us, done_us / job->predicted_us, 0};
+}
+
+double adl_belief_quantile_us(const struct adl_belief *belief, uint32_t slot, double done_us, double q)
+{
+    struct adl_residuals room;
+    const struct reading it = read_job(belief, slot, done_us, &room);
+    return it.again_us + it.unit_us * adl_residuals_quantile(it.residuals, it.shape, it.u, q);
+}
+
+int64_t adl_belief_end_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us,
+                          double q)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const double rest_us = adl_belief_quantile_us(belief, slot, adl_belief_age_us(belief, state, slot, now_us), q);
+    const double here_us = rest_us * adl_belief_here_factor(belief, state, slot);
+    const int64_t latest_us = job->spec.limit_us > 0 ? job->start_us + job->spec.limit_us : INT64_MAX;
+    const int64_t end_us = now_us + (int64_t)(here_us < ADL_REMAINING_MAX_US ? here_us : ADL_REMAINING_MAX_US);
+    return end_us < latest_us ? end_us : latest_us > now_us ? latest_us : now_us;
+}
+
+/* Of a job with a fixed shape that has not run. */
+static double whole_mean_of(const struct adl_belief *belief, uint32_t slot)
+{
+    const struct believed *job = &belief->jobs[slot];
+    struct whole_mean *whole = belief->whole;
+    const struct adl_residuals *residuals = &belief->residuals[job->basis];
+    if (whole->count[job->basis] != residuals->count + 1) {
+        whole->mean[job->basis] = adl_residuals_mean(residuals, adl_belief_shape_of(belief, slot), 0);
+        whole->count[job->basis] = residuals->count + 1;
+    }
+    return whole->mean[job->basis];
+}
+
+double adl_belief_mean_us(const struct adl_belief *belief, uint32_t slot, double done_us)
+{
+    const struct believed *job = &belief->jobs[slot];
+    struct adl_residuals room;
+    assert(!belief->points_only);
+    if (job->basis <= BY_LIMIT && !(job->told_us > 0) && done_us == 0)
+        return job->predicted_us * whole_mean_of(belief, slot);
+    const struct reading it = read_job(belief, slot, done_us, &room);
+    return it.again_us + it.unit_us * adl_residuals_mean(it.residuals, it.shape, it.u);
+}
+
+double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us)
+{
+    struct adl_residuals room;
+    const struct reading it = read_job(belief, slot, done_us, &room);
+    return it.again_us + it.unit_us * adl_residuals_cost(it.residuals, it.shape, it.u);
+}
+
+struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot)
+{
+    const struct believed *job = &belief->jobs[slot];
+    const int basis = job->told_us > 0 ? BY_STEPS : job->basis;
+    assert(!belief->points_only);
+    return (struct adl_certainty){job->told_us > 0, (double)job->spread, job->neighbours,
+                                  belief->residuals[basis].count};
+}
