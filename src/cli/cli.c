@@ -2,6 +2,7 @@
 
 #include "experiment/run.h"
 #include "policy/dqn/normalize.h"
+#include "policy/market/valuation.h"
 #include "rl/model_store.h"
 
 #include <stdio.h>
@@ -40,6 +41,7 @@ int adl_cli_fail(const struct adl_verb *verb, int status, const struct adl_error
 int adl_cli_model(const char *path, struct adl_scenario *scenario, char **ret_bytes, struct adl_error *err)
 {
     struct adl_model model;
+    struct adl_valuation bids;
     struct adl_error inner = {{0}};
     char *bytes = NULL;
     size_t size = 0;
@@ -48,12 +50,17 @@ int adl_cli_model(const char *path, struct adl_scenario *scenario, char **ret_by
     int status = adl_model_store_read_bytes(path, &bytes, &size, err);
     if (status)
         return status;
-    status = adl_model_decode(bytes, size, ADL_SCHEMA_VERSION, &model, &inner);
+    if (adl_valuation_is(bytes, size)) {
+        status = adl_valuation_decode(bytes, size, &bids, &inner);
+    } else {
+        status = adl_model_decode(bytes, size, ADL_SCHEMA_VERSION, &model, &inner);
+        if (status == 0)
+            adl_model_clear(&model);
+    }
     if (status) {
         free(bytes);
         return adl_fail(err, status, "%.200s: %s", path, inner.text);
     }
-    adl_model_clear(&model);
     scenario->policy.model = bytes;
     scenario->policy.model_size = size;
     *ret_bytes = bytes;

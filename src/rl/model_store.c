@@ -105,20 +105,24 @@ static int write_beside(const char *path, char *temporary, const struct adl_text
     return status;
 }
 
+int adl_model_store_write_bytes(const char *path, const struct adl_text *bytes, struct adl_error *err)
+{
+    struct adl_text temporary = {0};
+    adl_text_printf(&temporary, "%s.XXXXXX", path);
+    const int status = adl_text_status(&temporary) || adl_text_status(bytes)
+                           ? adl_fail(err, ADL_ENOMEM, "%s: no memory to write it", path)
+                           : write_beside(path, temporary.data, bytes, err);
+    adl_text_clear(&temporary);
+    return status;
+}
+
 int adl_model_store_write(const char *path, const struct adl_model *model, struct adl_error *err)
 {
     struct adl_text bytes = {0};
-    struct adl_text temporary = {0};
     struct adl_error inner = {{0}};
     int status = adl_model_encode(model, &bytes, &inner);
-    if (status) {
-        status = adl_fail(err, status, "%s: %s", path, inner.text);
-    } else {
-        adl_text_printf(&temporary, "%s.XXXXXX", path);
-        status = adl_text_status(&temporary) ? adl_fail(err, ADL_ENOMEM, "%s: no memory to write it", path)
-                                             : write_beside(path, temporary.data, &bytes, err);
-    }
-    adl_text_clear(&temporary);
+    status =
+        status ? adl_fail(err, status, "%s: %s", path, inner.text) : adl_model_store_write_bytes(path, &bytes, err);
     adl_text_clear(&bytes);
     return status;
 }

@@ -10,5 +10,6 @@ int adl_model_store_read_bytes(const char *path, char **ret_bytes, size_t *ret_s
 
 /* Atomic, also if power is lost: the file is complete, or the previous one is still there. */
 int adl_model_store_write(const char *path, const struct adl_model *model, struct adl_error *err);
+int adl_model_store_write_bytes(const char *path, const struct adl_text *bytes, struct adl_error *err);
 
 #endif

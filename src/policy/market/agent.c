@@ -86,9 +86,9 @@ static void add_bank(const struct adl_agent_view *view, uint32_t b, int64_t now_
     for (uint32_t i = bank_free(bank); i > 0; i--)
         add_end(ret, now_us);
     for (uint32_t g = 0; g < bank->gpus; g++) {
-        const struct adl_agent_gpu *gpu = &view->gpus[bank->gpu_first + g];
-        if (gpu->job != ADL_NONE && gpu->end_us < INT64_MAX)
-            add_end(ret, gpu->end_us > now_us ? gpu->end_us : now_us + 1);
+        const int64_t end_us = view->ends_us[bank->gpu_first + g];
+        if (end_us != ADL_END_IDLE && end_us != ADL_END_NEVER)
+            add_end(ret, end_us > now_us ? end_us : now_us + 1);
     }
 }
 

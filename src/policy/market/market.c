@@ -40,6 +40,11 @@ static const struct adl_policy_option options[] = {
      .offset = OWN(bids),
      .value = "true",
      .help = "agents bid what a job costs; false: the least loaded of those asked gets it"},
+    {.name = "learned",
+     .type = ADL_POLICY_BOOL,
+     .offset = OWN(learned),
+     .value = "false",
+     .help = "a network that all agents share multiplies their bids; false: bids are the formula alone"},
     {.name = "price_weight",
      .type = ADL_POLICY_REAL,
      .offset = OWN(price_weight),
@@ -93,9 +98,10 @@ static void destroy(void *policy)
     adl_corrections_destroy(self->corrections);
     adl_directory_clear(&self->directory);
     adl_network_clear(&self->network);
-    void *const owned[] = {self->agents,  self->banks,    self->nodes,      self->gpus,     self->peers,
-                           self->dirty,   self->auctions, self->entries,    self->order,    self->parts,
-                           self->started, self->arrivals, self->node_agent, self->inquiries};
+    void *const owned[] = {self->agents,   self->banks,    self->nodes,      self->gpus,
+                           self->peers,    self->ends_us,  self->bank_agent, self->dirty,
+                           self->auctions, self->entries,  self->order,      self->parts,
+                           self->started,  self->arrivals, self->node_agent, self->inquiries};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(self);
@@ -111,10 +117,12 @@ static int allocate(struct adl_market *self)
     self->banks = calloc((size_t)cluster->bank_count + 1, sizeof *self->banks);
     self->nodes = calloc(nodes + 1, sizeof *self->nodes);
     self->node_agent = calloc(nodes + 1, sizeof *self->node_agent);
+    self->bank_agent = calloc((size_t)cluster->bank_count + 1, sizeof *self->bank_agent);
     self->gpus = calloc(gpus + 1, sizeof *self->gpus);
+    self->ends_us = calloc(gpus + 1, sizeof *self->ends_us);
     self->started = calloc(gpus + 1, sizeof *self->started);
     const bool complete = self->agents && self->peers && self->dirty && self->banks && self->nodes &&
-                          self->node_agent && self->gpus && self->started;
+                          self->node_agent && self->bank_agent && self->gpus && self->ends_us && self->started;
     return complete && adl_corrections_create(cluster, &self->corrections) == 0 &&
                    adl_directory_create(&self->directory, cluster) == 0 &&
                    adl_network_reserve(&self->network, 1024 + 6 * agents) == 0
@@ -139,6 +147,7 @@ static void add_node(struct adl_market *self, uint32_t index)
     self->nodes[index] = (struct adl_agent_node){.cores = node->cpu_cores, .memory_mib = node->memory_mib};
     for (uint32_t b = node->bank_first; b < node->bank_first + node->bank_count; b++) {
         const struct adl_bank *bank = &self->cluster->banks[b];
+        self->bank_agent[b] = self->node_agent[index];
         self->banks[b] = (struct adl_agent_bank){.gpu_first = bank->gpu_first - agent->gpu_first,
                                                  .node = index - agent->node_first,
                                                  .type = bank->type,
@@ -184,6 +193,13 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                                              .sla = own->sla_weight,
                                              .fragment = own->fragment_weight,
                                              .delay = own->delay_weight};
+    if (own->learned && config->model && adl_valuation_is(config->model, config->model_size)) {
+        const int status = adl_valuation_decode(config->model, config->model_size, &self->valuation, err);
+        if (status) {
+            destroy(self);
+            return status;
+        }
+    }
     self->switch_us = config->preemption_us;
     self->wake_us = INT64_MIN;
     self->free_entry = self->free_part = self->stalled = ADL_NONE;
@@ -480,6 +496,8 @@ static int copy(void *policy, const void *from)
     ADL_COPY_ARRAY(self, own, other, peers, other->agent_count);
     ADL_COPY_ARRAY(self, own, other, dirty, other->agent_count);
     ADL_COPY_ARRAY(self, own, other, node_agent, other->cluster->node_count);
+    ADL_COPY_ARRAY(self, own, other, bank_agent, other->cluster->bank_count);
+    ADL_COPY_ARRAY(self, own, other, ends_us, other->cluster->gpu_count);
     ADL_COPY_ARRAY(self, own, other, nodes, other->cluster->node_count);
     ADL_COPY_ARRAY(self, own, other, banks, other->cluster->bank_count);
     ADL_COPY_ARRAY(self, own, other, gpus, other->cluster->gpu_count);

@@ -8,6 +8,7 @@
 #include "policy/market/agent.h"
 #include "policy/market/directory.h"
 #include "policy/market/network.h"
+#include "policy/market/valuation.h"
 #include "state/state.h"
 
 #define ADL_ASKED_MAX 64 /* agents that a job can be announced to */
@@ -68,7 +69,7 @@ struct adl_peer {
 
 struct adl_market_options {
     int64_t agent_nodes, asked;
-    bool bids, gossip;
+    bool bids, gossip, learned;
     double price_weight, energy_weight, sla_weight, fragment_weight, delay_weight, rank_weight;
 };
 
@@ -77,6 +78,7 @@ struct adl_inquiries;
 struct adl_market {
     struct adl_market_options options;
     struct adl_bid_weights weights;
+    struct adl_valuation valuation; /* learned */
     const struct adl_cluster *cluster;
     struct adl_corrections *corrections;
     struct adl_directory directory;
@@ -89,8 +91,10 @@ struct adl_market {
     struct adl_agent_bank *banks;
     struct adl_agent_node *nodes;
     struct adl_agent_gpu *gpus;
+    int64_t *ends_us; /* [GPU] */
     struct adl_peer *peers;
     uint32_t *node_agent; /* [node] */
+    uint32_t *bank_agent; /* [bank] */
     uint32_t agent_count;
     uint32_t *dirty; /* ring of agents that have something to decide */
     uint32_t dirty_first, dirty_count;

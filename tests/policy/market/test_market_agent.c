@@ -19,7 +19,7 @@ struct memory {
     struct adl_market_agent agents[AGENTS];
     struct adl_agent_bank banks[AGENTS];
     struct adl_agent_node nodes[AGENTS];
-    struct adl_agent_gpu gpus[AGENTS * GPUS];
+    int64_t ends_us[AGENTS * GPUS];
     struct adl_entry entries[ENTRIES];
     struct adl_order_node order[ENTRIES];
     uint32_t entry_count;
@@ -41,7 +41,7 @@ static void set_up(struct memory *m)
         m->nodes[a] =
             (struct adl_agent_node){.free_cores = 32, .free_memory_mib = 4096, .cores = 32, .memory_mib = 4096};
         for (uint32_t g = 0; g < GPUS; g++)
-            m->gpus[a * GPUS + g] = (struct adl_agent_gpu){.job = ADL_NONE};
+            m->ends_us[a * GPUS + g] = ADL_END_IDLE;
     }
 }
 
@@ -50,7 +50,7 @@ static struct adl_agent_view view_of(const struct memory *m, uint32_t agent, con
     return (struct adl_agent_view){.self = &m->agents[agent],
                                    .banks = &m->banks[agent],
                                    .nodes = &m->nodes[agent],
-                                   .gpus = &m->gpus[agent * GPUS],
+                                   .ends_us = &m->ends_us[agent * GPUS],
                                    .entries = m->entries,
                                    .order = m->order,
                                    .weights = weights,
@@ -73,7 +73,7 @@ static struct adl_announced job_of(uint16_t gpus, int64_t run_us)
 static void run_on(struct memory *m, uint32_t agent, uint32_t gpu, int64_t end_us)
 {
     m->banks[agent].free_mask &= ~(UINT64_C(1) << gpu);
-    m->gpus[agent * GPUS + gpu] = (struct adl_agent_gpu){.job = 7, .end_us = end_us};
+    m->ends_us[agent * GPUS + gpu] = end_us;
 }
 
 static uint32_t queue_job(struct memory *m, uint32_t agent, struct adl_announced job)
@@ -276,7 +276,7 @@ static void poison(struct memory *m, uint32_t agent)
     m->agents[agent] = before.agents[agent];
     m->banks[agent] = before.banks[agent];
     m->nodes[agent] = before.nodes[agent];
-    memcpy(&m->gpus[agent * GPUS], &before.gpus[agent * GPUS], GPUS * sizeof *m->gpus);
+    memcpy(&m->ends_us[agent * GPUS], &before.ends_us[agent * GPUS], GPUS * sizeof *m->ends_us);
     for (uint32_t e = before.agents[agent].queue.first; e != ADL_NONE; e = before.order[e].next) {
         m->entries[e] = before.entries[e];
         m->order[e] = before.order[e];
