@@ -9,6 +9,7 @@
 #define DIFFERENCE_MAX 3    /* a difference counts at most so many mean completion times: the rest is chance */
 #define CLOSENESS      0.02 /* what leaving the hand-written bid costs, times the square of the logarithm */
 #define CRITIC_PASSES  4
+#define AVERAGE_SHARE  0.1F /* of a round in the average: single rounds are mostly chance */
 
 int adl_market_learner_create(uint64_t seed, double learning_rate, double noise, struct adl_market_learner *ret,
                               struct adl_error *err)
@@ -28,6 +29,7 @@ int adl_market_learner_create(uint64_t seed, double learning_rate, double noise,
         ret->params[i] = (float)(0.7 * adl_rng_normal(&rng));
         ret->critic[i] = (float)(0.7 * adl_rng_normal(&rng));
     }
+    memcpy(ret->average, ret->params, sizeof ret->average);
     return 0;
 }
 
@@ -201,6 +203,8 @@ double adl_market_learner_update(struct adl_market_learner *learner, const struc
     const double loss = method == ADL_MARKET_DIFFERENCE  ? learn_differences(learner, groups, count)
                         : method == ADL_MARKET_EVOLUTION ? learn_evolution(learner, groups, count)
                                                          : learn_values(learner, groups, count);
+    for (int i = 0; i < ADL_VALUATION_PARAMS; i++)
+        learner->average[i] += AVERAGE_SHARE * (learner->params[i] - learner->average[i]);
     learner->updates++;
     return loss;
 }

@@ -7,7 +7,8 @@
 
 struct adl_market_learner {
     float params[ADL_VALUATION_PARAMS];
-    float critic[ADL_VALUATION_PARAMS]; /* DECOMPOSITION, INDEPENDENT: the value of raising a bid's logarithm */
+    float average[ADL_VALUATION_PARAMS]; /* of the parameters over the last rounds: what is validated and kept */
+    float critic[ADL_VALUATION_PARAMS];  /* DECOMPOSITION, INDEPENDENT: the value of raising a bid's logarithm */
     struct adl_adam *adam, *critic_adam;
     uint64_t seed, updates;
     double learning_rate, noise;

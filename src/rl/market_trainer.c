@@ -39,12 +39,12 @@ struct adl_market_training adl_market_training_defaults(enum adl_market_method m
                                         .seed = 1,
                                         .episodes = 20000,
                                         .threads = 1,
-                                        .learning_rate = method == ADL_MARKET_EVOLUTION ? 0.02 : 0.01,
+                                        .learning_rate = method == ADL_MARKET_EVOLUTION ? 0.02 : 0.005,
                                         .noise = method == ADL_MARKET_EVOLUTION ? 0.1 : 0.2,
                                         .groups = 8,
                                         .trials = 24,
-                                        .validate_rounds = 10,
-                                        .validation_episodes = 8};
+                                        .validate_rounds = 25,
+                                        .validation_episodes = 16};
 }
 
 static uint32_t scenario_count(const struct adl_market_trainer *trainer)
@@ -159,7 +159,7 @@ static double relative_of(const struct adl_market_trainer *trainer, uint32_t sce
 
 static int validate_round(struct adl_market_trainer *trainer, struct adl_market_report *report, struct adl_error *err)
 {
-    const int status = validate(trainer, trainer->learner.params, &report->validation, err);
+    const int status = validate(trainer, trainer->learner.average, &report->validation, err);
     if (status)
         return status;
     report->validated = true;
@@ -168,7 +168,7 @@ static int validate_round(struct adl_market_trainer *trainer, struct adl_market_
         report->relative += relative_of(trainer, s) / scenario_count(trainer);
     report->best = report->relative < trainer->best_relative;
     if (report->best) {
-        memcpy(trainer->best, trainer->learner.params, sizeof trainer->best);
+        memcpy(trainer->best, trainer->learner.average, sizeof trainer->best);
         trainer->best_relative = report->relative;
         trainer->best_episodes = episodes_of(trainer);
     }
@@ -246,7 +246,8 @@ void adl_market_trainer_model(const struct adl_market_trainer *trainer, struct a
 struct saved {
     uint64_t config_hash, rounds, decisions, updates, best_episodes;
     double best_relative;
-    float params[ADL_VALUATION_PARAMS], critic[ADL_VALUATION_PARAMS], best[ADL_VALUATION_PARAMS];
+    float params[ADL_VALUATION_PARAMS], average[ADL_VALUATION_PARAMS], critic[ADL_VALUATION_PARAMS],
+        best[ADL_VALUATION_PARAMS];
 };
 
 static uint64_t hash_config(const struct adl_market_training *c)
@@ -280,6 +281,7 @@ void adl_market_trainer_checkpoint(const struct adl_market_trainer *trainer, str
     saved.best_episodes = trainer->best_episodes;
     saved.best_relative = trainer->best_relative;
     memcpy(saved.params, trainer->learner.params, sizeof saved.params);
+    memcpy(saved.average, trainer->learner.average, sizeof saved.average);
     memcpy(saved.critic, trainer->learner.critic, sizeof saved.critic);
     memcpy(saved.best, trainer->best, sizeof saved.best);
     adl_text_bytes(ret, (const char *)&saved, sizeof saved);
@@ -308,6 +310,7 @@ int adl_market_trainer_resume(struct adl_market_trainer *trainer, const void *by
     trainer->best_episodes = saved.best_episodes;
     trainer->best_relative = saved.best_relative;
     memcpy(trainer->learner.params, saved.params, sizeof saved.params);
+    memcpy(trainer->learner.average, saved.average, sizeof saved.average);
     memcpy(trainer->learner.critic, saved.critic, sizeof saved.critic);
     memcpy(trainer->best, saved.best, sizeof saved.best);
     return 0;

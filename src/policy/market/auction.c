@@ -302,6 +302,7 @@ static void open_auction(struct adl_market *market, uint32_t slot)
     auction->epoch++;
     auction->phase = ADL_AUCTION_OPEN;
     auction->asked = auction->answered = 0;
+    auction->bid_count = 0;
     auction->cost_us[0] = auction->cost_us[1] = 0;
     auction->winner = auction->entry = ADL_NONE;
     auction->resent = 0;
@@ -381,6 +382,9 @@ static void hear_bid(struct adl_market *market, const struct adl_message *bid)
     if (auction->epoch != bid->job.epoch || auction->phase != ADL_AUCTION_OPEN)
         return;
     auction->answered++;
+    if (auction->bid_count < ADL_TOLD_BIDS)
+        auction->bids[auction->bid_count++] =
+            (struct adl_told_bid){bid->from, bid->job.gpus > 0 ? (float)(bid->cost_us * 1e-6) : -1};
     if (bid->job.part) {
         adl_market_gang_bid(market, bid);
         return;

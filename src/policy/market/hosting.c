@@ -60,7 +60,8 @@ static void sense_gpu(struct adl_market *market, uint32_t index, struct adl_mark
         *end_us = ADL_END_IDLE;
     else if (gpu->job != job || gpu->start_us != start_us || *end_us <= market->now_us || *end_us == ADL_END_NEVER)
         *end_us = adl_rest_end_us(market->corrections, state, job, market->switch_us);
-    *gpu = (struct adl_agent_gpu){job, start_us};
+    if (gpu->job != job || gpu->start_us != start_us)
+        *gpu = (struct adl_agent_gpu){job, start_us};
     if (job != ADL_NONE && *end_us < self->next_end_us)
         self->next_end_us = *end_us;
 }

@@ -7,11 +7,9 @@
 #include "base/copy.h"
 #include "base/real.h"
 #include "policy/adlro/rest.h"
-#include "policy/mechanism/reason.h"
 #include "policy/policy.h"
 #include "predict/belief.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define OWN(member) offsetof(struct adl_market_options, member)
@@ -522,44 +520,13 @@ static void inherit(void *policy, void *from)
     adl_corrections_copy(self->corrections, other->corrections);
 }
 
-/* The job's place in its agent's queue, from 1 on. */
-static uint32_t place_in_queue(const struct adl_market *self, uint32_t entry)
-{
-    uint32_t place = 1;
-    for (uint32_t e = self->agents[self->entries[entry].agent].queue.first; e != ADL_NONE && e != entry;
-         e = self->order[e].next)
-        place++;
-    return place;
-}
-
-static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)
-{
-    const struct adl_market *self = policy;
-    const struct adl_auction *auction = slot < self->auction_count ? &self->auctions[slot] : NULL;
-    char cost[ADL_REASON_FIGURE_SIZE], next[ADL_REASON_FIGURE_SIZE], second[64] = "";
-    if (!auction || auction->entry == ADL_NONE) {
-        adl_reason_waiting(state, slot, ret, size);
-        return;
-    }
-    const struct adl_entry *entry = &self->entries[auction->entry];
-    const struct adl_market_agent *agent = &self->agents[entry->agent];
-    if (auction->cost_us[1] > 0)
-        snprintf(second, sizeof second, ", next best %s", adl_reason_time(auction->cost_us[1] * 1e-6, next));
-    snprintf(ret, size,
-             "bids: of %u agents asked, that of %s was best: %s of waiting, running and price%s; "
-             "place %u of %u in its queue",
-             auction->asked, self->cluster->nodes[agent->node_first].name,
-             adl_reason_time(auction->cost_us[0] * 1e-6, cost), second,
-             entry->phase == ADL_ENTRY_WAITS ? place_in_queue(self, auction->entry) : 0, agent->queue.count);
-}
-
 #define MARKET_OPS                                                                                                     \
     .name = "market",                                                                                                  \
     .summary =                                                                                                         \
         "an agent for each node bids for jobs that are announced to a few; decisions cost the same at any size",       \
     .track_running = false, .takes_reported = true, ADL_POLICY_OPTIONS(options, struct adl_market_options),            \
     .destroy = destroy, .copy = copy, .rank = rank, .decide = decide, .observe = observe, .inherit = inherit,          \
-    .explain = explain
+    .explain = adl_market_explain
 
 const struct adl_policy_ops adl_policy_market = {MARKET_OPS, .create = create};
 

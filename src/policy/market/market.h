@@ -24,6 +24,13 @@ enum adl_auction_phase {
     ADL_AUCTION_STARTED,
 };
 
+#define ADL_TOLD_BIDS 8 /* bids that a job's explanation names */
+
+struct adl_told_bid {
+    uint32_t agent;
+    float cost_s; /* negative: it could not host the job */
+};
+
 /* What the auctioneer knows of a job. */
 struct adl_auction {
     uint64_t id; /* number of the job */
@@ -36,17 +43,19 @@ struct adl_auction {
     bool stalled;    /* it waits for a change */
     uint8_t moved;   /* as in what is announced */
     uint16_t asked, answered;
-    uint32_t winner;          /* agent */
-    struct adl_announced won; /* what was announced to it */
-    double cost_us[2];        /* of the best and the next best bid; 0 = none */
-    double rest_us, need_us;  /* by the belief, when it joined */
-    uint32_t hint;            /* agent that asked for it while it waited, or ADL_NONE */
-    uint32_t giver;           /* agent that returned it */
-    uint32_t entry;           /* of the agent that has it, or ADL_NONE */
-    uint32_t parts;           /* chain of bids for parts, then of the parts */
-    uint32_t part_room;       /* parts that it may have */
-    uint32_t previous, next;  /* jobs of one agent */
-    uint64_t bytes;           /* sent about it */
+    uint8_t bid_count;                       /* of those below */
+    uint32_t winner;                         /* agent */
+    struct adl_announced won;                /* what was announced to it */
+    double cost_us[2];                       /* of the best and the next best bid; 0 = none */
+    struct adl_told_bid bids[ADL_TOLD_BIDS]; /* as they came, for the job's explanation */
+    double rest_us, need_us;                 /* by the belief, when it joined */
+    uint32_t hint;                           /* agent that asked for it while it waited, or ADL_NONE */
+    uint32_t giver;                          /* agent that returned it */
+    uint32_t entry;                          /* of the agent that has it, or ADL_NONE */
+    uint32_t parts;                          /* chain of bids for parts, then of the parts */
+    uint32_t part_room;                      /* parts that it may have */
+    uint32_t previous, next;                 /* jobs of one agent */
+    uint64_t bytes;                          /* sent about it */
 };
 
 /* A bid for a part of a gang; then, if chosen, the part. */
@@ -127,6 +136,9 @@ struct adl_market {
  * negative on failure. */
 void adl_market_begin(struct adl_market *market, const struct adl_state *state, struct adl_plan *plan);
 int adl_market_continue(struct adl_market *market, const struct adl_state *state, struct adl_plan *plan);
+
+/* explanation.c */
+void adl_market_explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size);
 
 /* hosting.c: an agent's side */
 struct adl_agent_view adl_market_view(const struct adl_market *market, uint32_t agent);
