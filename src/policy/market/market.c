@@ -7,6 +7,7 @@
 #include "base/copy.h"
 #include "base/real.h"
 #include "policy/adlro/rest.h"
+#include "policy/market/shipped_valuation.h"
 #include "policy/policy.h"
 #include "predict/belief.h"
 
@@ -171,6 +172,14 @@ static void schedule_crashes(struct adl_market *self)
     }
 }
 
+/* A model of another policy is not for this one. */
+static int read_network(const struct adl_policy_config *config, struct adl_valuation *ret, struct adl_error *err)
+{
+    const bool own = config->model && adl_valuation_is(config->model, config->model_size);
+    return own ? adl_valuation_decode(config->model, config->model_size, ret, err)
+               : adl_valuation_decode(adl_shipped_valuation, adl_shipped_valuation_size, ret, err);
+}
+
 static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                   void **ret_policy, struct adl_error *err)
 {
@@ -191,12 +200,10 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                                              .sla = own->sla_weight,
                                              .fragment = own->fragment_weight,
                                              .delay = own->delay_weight};
-    if (own->learned && config->model && adl_valuation_is(config->model, config->model_size)) {
-        const int status = adl_valuation_decode(config->model, config->model_size, &self->valuation, err);
-        if (status) {
-            destroy(self);
-            return status;
-        }
+    const int status = own->learned ? read_network(config, &self->valuation, err) : 0;
+    if (status) {
+        destroy(self);
+        return status;
     }
     self->switch_us = config->preemption_us;
     self->wake_us = INT64_MIN;
