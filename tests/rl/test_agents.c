@@ -15,6 +15,7 @@
 #include "random_scenario.h"
 #include "rl/agents.h"
 #include "scenario/scenario.h"
+#include "settings.h"
 #include "sim/world_sim.h"
 
 #define WORLDS 12
@@ -111,6 +112,7 @@ static void actions_of_0_play_as_policy_market_does(void **state)
         for (reset(&e, seed); !*e.shown.done;)
             step(&e, actions);
 
+        set_flag(&scenario, "learned", false);
         const struct adl_run run = {
             .scenario = &scenario, .policy = &adl_policy_market, .seed = seed, .regime = ADL_REGIME_DECLARED};
         struct adl_result all;

@@ -31,6 +31,7 @@ static void append_others(const struct adl_market *self, const struct adl_auctio
 {
     char cost[ADL_REASON_FIGURE_SIZE];
     bool named[ADL_TOLD_BIDS] = {false};
+    uint32_t shown = 0;
     for (uint32_t n = 0; n < auction->bid_count; n++) {
         uint32_t next = ADL_NONE;
         for (uint32_t i = 0; i < auction->bid_count; i++)
@@ -39,7 +40,8 @@ static void append_others(const struct adl_market *self, const struct adl_auctio
         const struct adl_told_bid *bid = &auction->bids[next];
         named[next] = true;
         if (bid->agent != auction->winner)
-            append(ret, size, ", %s %s", self->cluster->nodes[self->agents[bid->agent].node_first].name,
+            append(ret, size, "%s %s %s",
+                   shown++ ? "," : "; others:", self->cluster->nodes[self->agents[bid->agent].node_first].name,
                    bid->cost_s < 0 ? "cannot" : adl_reason_time((double)bid->cost_s, cost));
     }
     if (auction->answered > auction->bid_count)

@@ -131,6 +131,7 @@ static void a_waiting_jobs_explanation_has_the_bids(void **state)
     assert_non_null(strstr(text, ", whose bid was least of 3 asked: "));
     for (uint32_t n = 0; n < b.cluster.node_count; n++) /* the bid of each agent, under its node's name */
         assert_non_null(strstr(text, b.cluster.nodes[n].name));
+    assert_non_null(strstr(text, "; others: "));
     close_bench(&b);
 }
 
