@@ -2,6 +2,7 @@
 
 #include "experiment/run.h"
 #include "policy/dqn/normalize.h"
+#include "policy/market/valuation.h"
 #include "rl/model_store.h"
 
 #include <stdio.h>

@@ -244,7 +244,7 @@ int adl_model_encode(const struct adl_model *model, struct adl_text *ret_bytes, 
 
 static int check_frame(const unsigned char *bytes, size_t size, struct adl_error *err)
 {
-    if (size < HEAD_SIZE + SEAL_SIZE || memcmp(bytes, MAGIC, 8) != 0)
+    if (size < HEAD_SIZE + SEAL_SIZE || !adl_model_is(bytes, size))
         return adl_fail(err, ADL_EINVAL, "not a model: a model's file begins with %s", MAGIC);
     const uint32_t version = adl_bytes_u32(bytes + 8), sections = adl_bytes_u32(bytes + 12);
     if (version != ADL_MODEL_VERSION)
@@ -338,6 +338,11 @@ static int take_over(struct adl_model *model, const struct adl_model_section *pa
     model->block = block;
     model->params = (const float *)(const void *)block;
     return 0;
+}
+
+bool adl_model_is(const void *bytes, size_t size)
+{
+    return size >= 8 && memcmp(bytes, MAGIC, 8) == 0;
 }
 
 int adl_model_decode(const void *bytes, size_t size, uint32_t schema, struct adl_model *ret, struct adl_error *err)

@@ -50,6 +50,8 @@ struct adl_model {
 /* Appends the bytes. ADL_EINVAL if the model contradicts itself. */
 int adl_model_encode(const struct adl_model *model, struct adl_text *ret_bytes, struct adl_error *err);
 
+bool adl_model_is(const void *bytes, size_t size); /* they begin as one does */
+
 /* Reads what encode wrote; schema is that of the caller's features, 0 = any. Accepts any bytes: returns a complete
  * model or an error, and takes no more memory than they do. */
 int adl_model_decode(const void *bytes, size_t size, uint32_t schema, struct adl_model *ret, struct adl_error *err);

@@ -163,7 +163,7 @@ static void put_panel(struct adl_text *text, const struct adl_training_log *log,
 static void put_header(struct adl_text *text, const struct adl_training_log *log)
 {
     const double done = log->row_count ? log->rows[log->row_count - 1].value[ADL_TRAINING_EPISODES] : 0;
-    adl_text_put(text, "<header>\n<p class=\"kicker\">Training of the policy dqn</p>\n<h1>");
+    adl_text_printf(text, "<header>\n<p class=\"kicker\">Training of the policy %s</p>\n<h1>", log->policy);
     adl_html_put(text, log->scenario->name);
     adl_text_put(text, "</h1>\n");
     if (log->scenario->description[0]) {
@@ -233,7 +233,7 @@ static void put_key(struct adl_text *text, uint32_t series, const char *name)
 static void put_legend(struct adl_text *text, const struct adl_training_log *log)
 {
     adl_text_put(text, "<div class=\"legend\" role=\"group\" aria-label=\"policies\">\n");
-    put_key(text, SERIES_DQN, "dqn");
+    put_key(text, SERIES_DQN, log->policy);
     for (uint32_t i = 0; i < log->baseline_count; i++)
         put_key(text, baseline_series(i), log->baselines[i].name);
     adl_text_put(text, "</div>\n");
@@ -241,18 +241,19 @@ static void put_legend(struct adl_text *text, const struct adl_training_log *log
 
 void adl_training_html(struct adl_text *text, const struct adl_training_log *log)
 {
-    static const struct panel panels[] = {
+    const struct panel panels[] = {
         {ADL_TRAINING_HELD_JCT_MEAN, ADL_TRAINING_COLUMNS, "Mean job completion time",
-         "held out; lower is better; the dot is the best model", "dqn", NULL},
+         "held out; lower is better; the dot is the best model", log->policy, NULL},
         {ADL_TRAINING_HELD_JCT_P99, ADL_TRAINING_COLUMNS, "99th percentile of completion times",
-         "held out; lower is better", "dqn", NULL},
-        {ADL_TRAINING_HELD_UTILIZATION, ADL_TRAINING_COLUMNS, "GPUs busy", "held out; higher is better", "dqn", NULL},
+         "held out; lower is better", log->policy, NULL},
+        {ADL_TRAINING_HELD_UTILIZATION, ADL_TRAINING_COLUMNS, "GPUs busy", "held out; higher is better", log->policy,
+         NULL},
         {ADL_TRAINING_HELD_RETURN, ADL_TRAINING_RETURN, "Return of an episode",
          "sum of rewards; dashed: while training, with exploration; higher is better", "held out", "training"},
         {ADL_TRAINING_LOSS, ADL_TRAINING_COLUMNS, "Loss", "Huber loss, mean over a round", "loss", NULL},
         {ADL_TRAINING_EXPLORE, ADL_TRAINING_COLUMNS, "Exploration", "fraction of random actions", "fraction", NULL},
     };
-    adl_page_open(text, log->scenario->name, "training of the policy dqn");
+    adl_page_open(text, log->scenario->name, "training of a policy");
     put_header(text, log);
     adl_text_put(text, "<main>\n");
     put_cards(text, log);

@@ -47,7 +47,7 @@ static void put_json_validation(struct adl_json *json, const struct adl_training
     for (size_t f = 0; best && f < HELD_COUNT; f++)
         figures[f] = best->value[held[f]];
     if (best)
-        put_json_figures(json, "dqn", figures);
+        put_json_figures(json, log->policy, figures);
     for (uint32_t i = 0; i < log->baseline_count; i++) {
         for (size_t f = 0; f < HELD_COUNT; f++)
             figures[f] = log->baselines[i].result.value[adl_training_column_metric(held[f])];
@@ -87,8 +87,8 @@ void adl_training_json(struct adl_text *text, const struct adl_training_log *log
     adl_text_char(text, '\n');
 }
 
-static void put_summary_row(struct adl_text *text, const char *name, double jct_s, double p99_s, double use,
-                            double than_s)
+static void put_summary_row(struct adl_text *text, const char *policy, const char *name, double jct_s, double p99_s,
+                            double use, double than_s)
 {
     char mean[ADL_FIGURE_SIZE], p99[ADL_FIGURE_SIZE], busy[ADL_FIGURE_SIZE], change[ADL_FIGURE_SIZE];
     const struct adl_scale percent = {.factor = 100, .unit = "%", .decimals = 1};
@@ -96,7 +96,7 @@ static void put_summary_row(struct adl_text *text, const char *name, double jct_
                     adl_figure_print_duration(p99, p99_s), adl_figure_print(busy, use, percent));
     const double less = adl_change_percent(than_s, jct_s);
     if (than_s > 0 && isfinite(less))
-        adl_text_printf(text, "   dqn takes %s %% %s",
+        adl_text_printf(text, "   %s takes %s %% %s", policy,
                         adl_figure_print_change(change, fabs(less)) + (fabs(less) >= 0.05), less < 0 ? "less" : "more");
     adl_text_char(text, '\n');
 }
@@ -111,11 +111,12 @@ void adl_training_summary(struct adl_text *text, const struct adl_training_log *
                     ".\n\n",
                     log->validation_episodes, log->scenario->name, (uint64_t)best->value[ADL_TRAINING_EPISODES]);
     adl_text_printf(text, "  %-8s %10s %10s %10s\n", "policy", "mean JCT", "p99 JCT", "GPUs busy");
-    put_summary_row(text, "dqn", best->value[ADL_TRAINING_HELD_JCT_MEAN], best->value[ADL_TRAINING_HELD_JCT_P99],
-                    best->value[ADL_TRAINING_HELD_UTILIZATION], 0);
+    put_summary_row(text, log->policy, log->policy, best->value[ADL_TRAINING_HELD_JCT_MEAN],
+                    best->value[ADL_TRAINING_HELD_JCT_P99], best->value[ADL_TRAINING_HELD_UTILIZATION], 0);
     for (uint32_t i = 0; i < log->baseline_count; i++) {
         const double *value = log->baselines[i].result.value;
-        put_summary_row(text, log->baselines[i].name, value[ADL_METRIC_JCT_MEAN], value[ADL_METRIC_JCT_P99],
-                        value[ADL_METRIC_UTILIZATION], best->value[ADL_TRAINING_HELD_JCT_MEAN]);
+        put_summary_row(text, log->policy, log->baselines[i].name, value[ADL_METRIC_JCT_MEAN],
+                        value[ADL_METRIC_JCT_P99], value[ADL_METRIC_UTILIZATION],
+                        best->value[ADL_TRAINING_HELD_JCT_MEAN]);
     }
 }

@@ -71,16 +71,21 @@ const char *adlro_feature_name(int observation, int row, uint32_t index)
 
 /* ---- results ---- */
 
+void adl_result_publish(const struct adl_result *all, struct adlro_result *ret, size_t size)
+{
+    const struct adlro_result result = {.jobs = all->jobs,
+                                        .jct_mean_s = all->value[ADL_METRIC_JCT_MEAN],
+                                        .jct_p99_s = all->value[ADL_METRIC_JCT_P99],
+                                        .throughput_jobs_per_h = all->value[ADL_METRIC_THROUGHPUT],
+                                        .gpu_utilization = all->value[ADL_METRIC_UTILIZATION],
+                                        .makespan_s = all->value[ADL_METRIC_MAKESPAN],
+                                        .reward = all->value[ADL_METRIC_REWARD]};
+    adl_struct_write(&result, sizeof result, ret, size);
+}
+
 void adlro_result(struct adlro_environment *env, uint32_t index, struct adlro_result *ret, size_t size)
 {
     struct adl_result all;
     adl_environment_result(env, index, &all);
-    const struct adlro_result result = {.jobs = all.jobs,
-                                        .jct_mean_s = all.value[ADL_METRIC_JCT_MEAN],
-                                        .jct_p99_s = all.value[ADL_METRIC_JCT_P99],
-                                        .throughput_jobs_per_h = all.value[ADL_METRIC_THROUGHPUT],
-                                        .gpu_utilization = all.value[ADL_METRIC_UTILIZATION],
-                                        .makespan_s = all.value[ADL_METRIC_MAKESPAN],
-                                        .reward = all.value[ADL_METRIC_REWARD]};
-    adl_struct_write(&result, sizeof result, ret, size);
+    adl_result_publish(&all, ret, size);
 }

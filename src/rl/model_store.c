@@ -3,6 +3,7 @@
 
 #include "policy/adlro/rank_network.h"
 #include "policy/dqn/normalize.h"
+#include "policy/market/valuation.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,20 +109,24 @@ static int write_beside(const char *path, char *temporary, const struct adl_text
     return status;
 }
 
+int adl_model_store_write_bytes(const char *path, const struct adl_text *bytes, struct adl_error *err)
+{
+    struct adl_text temporary = {0};
+    adl_text_printf(&temporary, "%s.XXXXXX", path);
+    const int status = adl_text_status(&temporary) || adl_text_status(bytes)
+                           ? adl_fail(err, ADL_ENOMEM, "%s: no memory to write it", path)
+                           : write_beside(path, temporary.data, bytes, err);
+    adl_text_clear(&temporary);
+    return status;
+}
+
 int adl_model_store_write(const char *path, const struct adl_model *model, struct adl_error *err)
 {
     struct adl_text bytes = {0};
-    struct adl_text temporary = {0};
     struct adl_error inner = {{0}};
     int status = adl_model_encode(model, &bytes, &inner);
-    if (status) {
-        status = adl_fail(err, status, "%s: %s", path, inner.text);
-    } else {
-        adl_text_printf(&temporary, "%s.XXXXXX", path);
-        status = adl_text_status(&temporary) ? adl_fail(err, ADL_ENOMEM, "%s: no memory to write it", path)
-                                             : write_beside(path, temporary.data, &bytes, err);
-    }
-    adl_text_clear(&temporary);
+    status =
+        status ? adl_fail(err, status, "%s: %s", path, inner.text) : adl_model_store_write_bytes(path, &bytes, err);
     adl_text_clear(&bytes);
     return status;
 }
@@ -129,9 +134,12 @@ int adl_model_store_write(const char *path, const struct adl_model *model, struc
 int adl_model_store_check(const void *bytes, size_t size, struct adl_error *err)
 {
     struct adl_rank_network network;
+    struct adl_valuation bids;
     struct adl_model model;
     if (adl_rank_network_is(bytes, size))
         return adl_rank_network_decode(bytes, size, &network, err);
+    if (adl_valuation_is(bytes, size))
+        return adl_valuation_decode(bytes, size, &bids, err);
     const int status = adl_model_decode(bytes, size, ADL_SCHEMA_VERSION, &model, err);
     if (status == 0)
         adl_model_clear(&model);

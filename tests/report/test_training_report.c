@@ -28,7 +28,8 @@ static struct adl_training_row round_at(double episodes, bool validated, bool be
 /* Rounds of 64; every fourth is validated; the best is the one that ends with the given episode. */
 static struct adl_training_log make_log(size_t rounds, double best)
 {
-    struct adl_training_log log = {.scenario = &scenario, .network = "shared", .seed = 7, .episodes = 64 * rounds};
+    struct adl_training_log log = {
+        .scenario = &scenario, .policy = "dqn", .network = "shared", .seed = 7, .episodes = 64 * rounds};
     log.baselines[log.baseline_count++] = (struct adl_training_baseline){.name = "fcfs", .result = {.value = {25, 50}}};
     log.baselines[log.baseline_count++] = (struct adl_training_baseline){.name = "sjf", .result = {.value = {15, 70}}};
     for (size_t i = 1; i <= rounds; i++) {

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #define RANDOM_JOBS_MAX 256  /* of an episode of a random scenario */
-#define DQN_EPISODES    2000 /* defaults */
+#define EPISODES        2000 /* defaults */
 #define ADLRO_RANDOM    48
 
 struct options {
@@ -20,6 +20,7 @@ struct options {
     int64_t episodes, random, labs, jobs, seed, threads;
     double lambda, tail, horizon, learning_rate, explore;
     int network; /* enum adl_qnet_kind */
+    int method;  /* enum adl_market_method */
     bool resume;
 };
 
@@ -28,15 +29,15 @@ static const char *const networks[] = {"shared", "paper", NULL};
 #define AT(field) offsetof(struct options, field)
 
 static const struct adl_option table[] = {
-    {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE", "scenario to train dqn on; required"},
+    {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE",
+     "scenario to train dqn or market on; required"},
     {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 0, 1e9, NULL, "N",
-     "episodes, each a run of a scenario; 0 = 2000 for dqn, 92160 for adlro"},
+     "episodes, each a run of a scenario; 0 = 2000, for adlro 115200"},
     {"random", 0, ADL_OPTION_INT, AT(random), -1, ADL_PRACTICE_MAX, NULL, "N",
-     "also train on this many random scenarios, so that the model serves other clusters too; -1 = none for dqn, 48 for "
-     "adlro"},
+     "also train on this many random scenarios, so that the model serves other clusters too; -1 = none, for adlro 48"},
     {"labs", 0, ADL_OPTION_INT, AT(labs), 10, 1e7, NULL, "N", "estimator: labs of the prior to learn from"},
     {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE",
-     "file for the best model (dqn.model, adlro.model or estimator.model)"},
+     "file for the best model (dqn.model, market.model, adlro.model or estimator.model)"},
     {"begin", 0, ADL_OPTION_TEXT, AT(begin), 0, 0, NULL, "FILE",
      "adlro: the network to begin with, instead of one that corrects nothing"},
     {"checkpoint", 0, ADL_OPTION_TEXT, AT(checkpoint), 0, 0, NULL, "FILE",
@@ -48,9 +49,11 @@ static const struct adl_option table[] = {
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores; the model does not depend on it"},
     {"network", 0, ADL_OPTION_NAME, AT(network), 0, 0, networks, "NAME",
      "shared works on clusters of any size; paper is the ADLRO paper's and works on this one only"},
+    {"method", 0, ADL_OPTION_NAME, AT(method), 0, 0, adl_market_method_names, "NAME",
+     "market: what agents learn from: difference rewards, value decomposition, their own return, or evolution"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N", "jobs of an episode; 0 = the scenario's number"},
     {"lambda", 0, ADL_OPTION_REAL, AT(lambda), -1, 1e6, NULL, "X",
-     "weight of idle GPU time in the reward; -1 = the scenario's"},
+     "weight of idle GPU time in the reward; -1 = the scenario's, for market 0"},
     {"tail", 0, ADL_OPTION_REAL, AT(tail), 0, 1e6, NULL, "X", "weight of long completion times in the reward"},
     {"horizon", 0, ADL_OPTION_REAL, AT(horizon), 0.001, 1e9, NULL, "X",
      "discount horizon: a reward counts 1/e after this many mean run times of the scenario"},
@@ -69,9 +72,11 @@ static const struct adl_verb verb = {
     .name = "train",
     .summary =
         "Trains the policy dqn on a scenario: runs episodes, learns from them, and keeps the network that does best on "
-        "held-out seeds. Or trains the network of policy adlro on shipped and random scenarios (--episodes, --random, "
-        "--out, --seed, --threads), or the networks of the estimates on a prior (--out, --seed, --labs).",
-    .operands = "dqn|adlro|estimator",
+        "held-out seeds. Or trains the bids of policy market in the same way; --network, --tail, --horizon, "
+        "--learning-rate, --explore and --onnx do not count then. Or trains the network of policy adlro on shipped and "
+        "random scenarios (--episodes, --random, --begin, --out, --seed, --threads), or the networks of the estimates "
+        "on a prior (--out, --seed, --labs).",
+    .operands = "dqn|market|adlro|estimator",
     .operands_min = 0, /* so that check_what() prints what can be trained */
     .operands_max = 1,
     .options = table,
@@ -79,18 +84,20 @@ static const struct adl_verb verb = {
     .example = "adlro train dqn --scenario paper16 --episodes 2000 --html curves.html",
 };
 
-static bool is(const struct adl_operands *operands, const char *what)
+static bool is_for(const struct adl_operands *operands, const char *what)
 {
     return operands->count == 1 && strcmp(operands->items[0], what) == 0;
 }
 
 static int check_what(const struct adl_operands *operands, struct adl_error *err)
 {
-    if (is(operands, "dqn") || is(operands, "adlro") || is(operands, "estimator"))
-        return 0;
+    static const char *const known[] = {"dqn", "market", "adlro", "estimator"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (is_for(operands, known[i]))
+            return 0;
     return adl_fail(err, ADL_EINVAL,
-                    "%s%.40s%sdqn, adlro and estimator can be trained; say `adlro train dqn --scenario FILE`, `adlro "
-                    "train adlro` or `adlro train estimator`",
+                    "%s%.40s%sdqn, market, adlro and estimator can be trained; say `adlro train dqn --scenario FILE`, "
+                    "`adlro train market --scenario FILE`, `adlro train adlro` or `adlro train estimator`",
                     operands->count ? "not '" : "only ", operands->count ? operands->items[0] : "",
                     operands->count ? "' but only " : "");
 }
@@ -147,7 +154,7 @@ static struct adl_dqn_config configure(const struct options *o, const struct adl
     struct adl_dqn_config config = adl_dqn_defaults((enum adl_qnet_kind)o->network);
     config.scenario = scenario;
     config.seed = (uint64_t)o->seed;
-    config.episodes = o->episodes > 0 ? (uint64_t)o->episodes : DQN_EPISODES;
+    config.episodes = (uint64_t)o->episodes;
     config.threads = o->threads ? (uint32_t)o->threads : adl_cli_cores();
     config.learning_rate_end *= o->learning_rate / config.learning_rate;
     config.learning_rate = o->learning_rate;
@@ -158,22 +165,12 @@ static struct adl_dqn_config configure(const struct options *o, const struct adl
     return config;
 }
 
-static int train(const struct options *o, const char *checkpoint, bool *ret_interrupted, struct adl_error *err)
+static int train_dqn(const struct options *o, const char *checkpoint, const struct adl_scenario *scenario,
+                     const struct adl_scenario *random, bool *ret_interrupted, struct adl_error *err)
 {
-    struct adl_scenario scenario = {0};
-    int status = adl_scenario_load(o->scenario, &scenario, NULL, err);
-    if (status)
-        return status == ADL_EIO ? ADL_EINVAL : status; /* a wrong file name */
-    if (o->jobs > 0)
-        scenario.workload.jobs = (uint64_t)o->jobs;
-    if (o->lambda >= 0)
-        scenario.lambda = o->lambda;
-    struct adl_dqn_config config = configure(o, &scenario);
-    struct adl_scenario *random = NULL;
-    const uint32_t random_count = o->random > 0 ? (uint32_t)o->random : 0;
-    status = adl_practice_create((uint64_t)o->seed * ADL_PRACTICE_MAX, random_count, RANDOM_JOBS_MAX, &random, err);
+    struct adl_dqn_config config = configure(o, scenario);
     config.others = random;
-    config.other_count = status ? 0 : random_count;
+    config.other_count = (uint32_t)o->random;
     const struct adl_training_job job = {.scenario_path = o->scenario,
                                          .jobs = (uint64_t)o->jobs,
                                          .config = config,
@@ -184,9 +181,47 @@ static int train(const struct options *o, const char *checkpoint, bool *ret_inte
                                          .html = o->html,
                                          .json = o->json,
                                          .onnx = o->onnx};
+    return adl_training_run(&job, ret_interrupted, err);
+}
+
+static int train_market(const struct options *o, const char *checkpoint, const struct adl_scenario *scenario,
+                        const struct adl_scenario *random, bool *ret_interrupted, struct adl_error *err)
+{
+    struct adl_market_job job = {.scenario_path = o->scenario,
+                                 .config = adl_market_training_defaults((enum adl_market_method)o->method),
+                                 .resume = o->resume,
+                                 .out = o->out,
+                                 .checkpoint = checkpoint,
+                                 .csv = o->csv,
+                                 .html = o->html,
+                                 .json = o->json};
+    job.config.scenario = scenario;
+    job.config.others = random;
+    job.config.other_count = (uint32_t)o->random;
+    job.config.seed = (uint64_t)o->seed;
+    job.config.episodes = (uint64_t)o->episodes;
+    job.config.threads = o->threads ? (uint32_t)o->threads : adl_cli_cores();
+    return adl_train_market(&job, ret_interrupted, err);
+}
+
+static int train(const struct options *o, const char *checkpoint, bool market, bool *ret_interrupted,
+                 struct adl_error *err)
+{
+    struct adl_scenario scenario = {0}, *random = NULL;
+    int status = adl_scenario_load(o->scenario, &scenario, NULL, err);
+    if (status)
+        return status == ADL_EIO ? ADL_EINVAL : status; /* a wrong file name */
+    if (o->jobs > 0)
+        scenario.workload.jobs = (uint64_t)o->jobs;
+    if (o->lambda >= 0)
+        scenario.lambda = o->lambda;
+    status =
+        adl_practice_create((uint64_t)o->seed * ADL_PRACTICE_MAX, (uint32_t)o->random, RANDOM_JOBS_MAX, &random, err);
+    for (int64_t i = -1; i < o->random && market && status == 0; i++) /* what market learns for is completion times */
+        *(i < 0 ? &scenario.lambda : &random[i].lambda) = o->lambda >= 0 ? o->lambda : 0;
     if (status == 0)
-        status = adl_training_run(&job, ret_interrupted, err);
-    adl_practice_destroy(random, config.other_count);
+        status = (market ? train_market : train_dqn)(o, checkpoint, &scenario, random, ret_interrupted, err);
+    adl_practice_destroy(random, (uint32_t)o->random);
     adl_scenario_clear(&scenario);
     return status;
 }
@@ -212,20 +247,25 @@ static int run(int argc, char **argv)
         return code;
     int status = check_what(&operands, &err);
     if (!o.out)
-        o.out = is(&operands, "estimator") ? "estimator.model" : is(&operands, "adlro") ? "adlro.model" : "dqn.model";
-    if (status == 0 && is(&operands, "estimator")) {
+        o.out = is_for(&operands, "estimator") ? "estimator.model"
+                : is_for(&operands, "market")  ? "market.model"
+                : is_for(&operands, "adlro")   ? "adlro.model"
+                                               : "dqn.model";
+    if (status == 0 && is_for(&operands, "adlro"))
+        return train_adlro(&o);
+    o.random = o.random > 0 ? o.random : 0;
+    o.episodes = o.episodes > 0 ? o.episodes : EPISODES;
+    if (status == 0 && is_for(&operands, "estimator")) {
         status = train_estimator(&o, &err);
         return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
     }
-    if (status == 0 && is(&operands, "adlro"))
-        return train_adlro(&o);
     if (status == 0 && snprintf(beside, sizeof beside, "%s.checkpoint", o.out) >= (int)sizeof beside)
         status = adl_fail(&err, ADL_EINVAL, "the path of --out is too long");
     const char *checkpoint = o.checkpoint ? o.checkpoint : beside;
     if (status == 0)
         status = check_options(&o, checkpoint, &err);
     if (status == 0)
-        status = train(&o, checkpoint, &interrupted, &err);
+        status = train(&o, checkpoint, is_for(&operands, "market"), &interrupted, &err);
     if (status)
         return adl_cli_fail(&verb, status, &err);
     return interrupted ? ADL_EXIT_FAILED : ADL_EXIT_DONE;

@@ -360,6 +360,7 @@ int adl_training_run(const struct adl_training_job *job, bool *ret_interrupted, 
 {
     struct training t = {.job = job,
                          .log = {.scenario = job->config.scenario,
+                                 .policy = "dqn",
                                  .network = adl_qnet_kind_name(job->config.network),
                                  .seed = job->config.seed,
                                  .episodes = job->config.episodes,

@@ -3,6 +3,7 @@
 #define ADLRO_CLI_TRAINING_H
 
 #include "rl/dqn_trainer.h"
+#include "rl/market_trainer.h"
 #include "rl/rank_trainer.h"
 
 struct adl_training_job {
@@ -13,6 +14,16 @@ struct adl_training_job {
     const char *out, *checkpoint;
     const char *csv, *html, *json, *onnx; /* NULL = not requested */
 };
+
+/* `adlro train market`. */
+struct adl_market_job {
+    const char *scenario_path;
+    struct adl_market_training config; /* with its scenario */
+    bool resume;
+    const char *out, *checkpoint;
+    const char *csv, *html, *json; /* NULL = not requested */
+};
+int adl_train_market(const struct adl_market_job *job, bool *ret_interrupted, struct adl_error *err);
 
 /* `adlro train estimator`, on that many labs of the prior. */
 int adl_train_estimator(const char *out, uint64_t seed, uint32_t labs, struct adl_error *err);

@@ -6,7 +6,6 @@
  * machine. */
 #include "nn/model_file.h"
 #include "nn/qnet.h"
-#include "policy/adlro/rank_network.h"
 #include "policy/dqn/actions.h"
 #include "policy/dqn/observation.h"
 #include "policy/dqn/shipped_model.h"
@@ -112,7 +111,7 @@ static int check_fit(const struct dqn *self, const struct adl_cluster *cluster, 
 static int load_model(struct dqn *self, const struct adl_policy_config *config, const struct adl_cluster *cluster,
                       struct adl_error *err)
 {
-    const bool given = config->model && !adl_rank_network_is(config->model, config->model_size);
+    const bool given = config->model && adl_model_is(config->model, config->model_size);
     const void *bytes = given ? config->model : adl_shipped_model;
     const size_t size = given ? config->model_size : adl_shipped_model_size;
     int status = adl_model_decode(bytes, size, ADL_SCHEMA_VERSION, &self->model, err);

@@ -27,11 +27,15 @@ struct adl_entry {
     double cost_us[2]; /* the bid that won it, and the next best; 0 = none */
 };
 
+/* What runs on a GPU. When it is believed to leave is apart, because a bid needs that alone, of all GPUs of a node: 64
+ * bytes of 8 GPUs. */
 struct adl_agent_gpu {
     uint32_t job;     /* slot, ADL_NONE = no job */
     int64_t start_us; /* of that job */
-    int64_t end_us;   /* when it is believed to leave */
 };
+
+#define ADL_END_NEVER INT64_MAX /* the GPU is down */
+#define ADL_END_IDLE  INT64_MIN /* it has no job */
 
 struct adl_agent_bank {
     uint64_t free_mask; /* GPUs that are up and have no job */
@@ -81,7 +85,7 @@ struct adl_agent_view {
     const struct adl_market_agent *self;
     const struct adl_agent_bank *banks; /* [bank_count] */
     const struct adl_agent_node *nodes;
-    const struct adl_agent_gpu *gpus;
+    const int64_t *ends_us;             /* [GPU] when its job is believed to leave */
     const struct adl_entry *entries;    /* of these, those in its queue and its chain */
     const struct adl_order_node *order; /* likewise */
     const struct adl_bid_weights *weights;
@@ -92,8 +96,11 @@ struct adl_bid {
     bool possible;
     double cost_us;
     int64_t start_us;
-    uint16_t gpus;     /* of a part: how many at start_us */
-    uint16_t now_gpus; /* of a part: how many now */
+    uint16_t gpus;                 /* of a part: how many at start_us */
+    uint16_t now_gpus;             /* of a part: how many now */
+    uint16_t pool_gpus, free_gpus; /* of its type: that the agent counts on, and of these not in use */
+    uint32_t behind;               /* jobs of the queue that come after it, as far as it looked */
+    float fragment;                /* share of the bank that stays free beside it */
 };
 
 /* What hosting the job would cost: time until it is done, the delay of jobs behind it, energy, deadline, fragments. */

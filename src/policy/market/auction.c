@@ -1,6 +1,7 @@
 /* auction: what the auctioneer does: it announces a job to a few agents, awards it to the best bid and repeats what was
  * not answered. It knows submissions, predictions and what agents told it. */
 #include "policy/adlro/rest.h"
+#include "policy/market/inquiries.h"
 #include "policy/market/market.h"
 
 #define VAIN_MAX    32 /* announcements in vain before a job waits for a change in the cluster */
@@ -207,16 +208,27 @@ static void list_types(const struct adl_market *market, uint32_t slot, struct sa
         }
 }
 
+/* An agent's memory is spread over the cluster's: the processor fetches it while the others are asked. */
+static void fetch_agent(const struct adl_market *market, uint32_t agent, uint32_t bank)
+{
+    const struct adl_market_agent *self = &market->agents[agent];
+    __builtin_prefetch(self);
+    __builtin_prefetch((const char *)self + 64);
+    __builtin_prefetch(&market->banks[bank]);
+    __builtin_prefetch(&market->nodes[market->cluster->banks[bank].node]);
+    __builtin_prefetch(&market->ends_us[market->cluster->banks[bank].gpu_first]);
+    __builtin_prefetch(&market->state->nodes_use[market->cluster->banks[bank].node]);
+}
+
 static void ask(struct adl_market *market, struct sample *sample, uint32_t bank, const struct adl_announced *job)
 {
-    const uint32_t agent = market->node_agent[market->cluster->banks[bank].node];
-    if (sample->count == (uint32_t)market->options.asked ||
-        adl_bank_usable_gpus(market->cluster, &market->cluster->banks[bank], &market->state->jobs[job->job].spec) <
-            job->gpus) /* its node is too small, when empty */
-        return;
+    const uint32_t agent = market->bank_agent[bank];
+    if (sample->count == (uint32_t)market->options.asked || !adl_directory_suits(&market->directory, bank, job))
+        return; /* or its node is too small, when empty */
     for (uint32_t i = 0; i < sample->count; i++)
         if (sample->agents[i] == agent)
             return;
+    fetch_agent(market, agent, bank);
     sample->agents[sample->count++] = agent;
     market->auctions[job->job].asked++;
     adl_market_send_down(market, agent, (struct adl_message){.kind = ADL_MESSAGE_ASK, .job = *job});
@@ -229,7 +241,7 @@ static void ask_agent(struct adl_market *market, struct sample *sample, uint32_t
     for (uint32_t i = 0; i < sample->types; i++)
         for (uint32_t b = self->bank_first; b < self->bank_first + self->bank_count; b++)
             if (market->cluster->banks[b].type == sample->jobs[i].type &&
-                market->directory.loads[b].free_gpus >= free_gpus) {
+                market->directory.banks[b].load.free_gpus >= free_gpus) {
                 ask(market, sample, b, &sample->jobs[i]);
                 return;
             }
@@ -290,6 +302,7 @@ static void open_auction(struct adl_market *market, uint32_t slot)
     auction->epoch++;
     auction->phase = ADL_AUCTION_OPEN;
     auction->asked = auction->answered = 0;
+    auction->bid_count = 0;
     auction->cost_us[0] = auction->cost_us[1] = 0;
     auction->winner = auction->entry = ADL_NONE;
     auction->resent = 0;
@@ -356,6 +369,8 @@ static void decide_auction(struct adl_market *market, uint32_t slot)
     auction->vain = 0;
     auction->phase = ADL_AUCTION_AWARDED;
     link_job(market, slot, winner);
+    if (market->inquiries)
+        adl_inquiries_award(market->inquiries, slot, auction->epoch, winner);
     send_award(market, slot);
 }
 
@@ -367,6 +382,9 @@ static void hear_bid(struct adl_market *market, const struct adl_message *bid)
     if (auction->epoch != bid->job.epoch || auction->phase != ADL_AUCTION_OPEN)
         return;
     auction->answered++;
+    if (auction->bid_count < ADL_TOLD_BIDS)
+        auction->bids[auction->bid_count++] =
+            (struct adl_told_bid){bid->from, bid->job.gpus > 0 ? (float)(bid->cost_us * 1e-6) : -1};
     if (bid->job.part) {
         adl_market_gang_bid(market, bid);
         return;
@@ -415,7 +433,7 @@ static void hear_load(struct adl_market *market, const struct adl_message *messa
         return;
     for (int i = 0; i < 2; i++) {
         const uint32_t bank = adl_directory_busy(&market->directory, &market->rng);
-        const uint32_t agent = market->node_agent[market->cluster->banks[bank].node];
+        const uint32_t agent = market->bank_agent[bank];
         answer.peers[i] = agent == message->from || agent == answer.peers[0] ? ADL_NONE : agent;
     }
     if (answer.peers[0] != ADL_NONE || answer.peers[1] != ADL_NONE)

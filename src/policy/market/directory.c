@@ -8,6 +8,42 @@
 /* Of what waits now, in the average: with prices of the moment alone the types that jobs wait for alternate. */
 #define NEW_SHARE 0.02
 
+static struct adl_bank_size size_of(const struct adl_cluster *cluster, uint32_t bank)
+{
+    const struct adl_node *node = &cluster->nodes[cluster->banks[bank].node];
+    return (struct adl_bank_size){cluster->banks[bank].gpu_count, node->cpu_cores, node->memory_mib};
+}
+
+static int32_t less(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void note_size(struct adl_directory *it, uint32_t bank)
+{
+    struct adl_bank_size *least = &it->least[it->cluster->banks[bank].type];
+    const struct adl_bank_size size = size_of(it->cluster, bank);
+    const bool first = least->gpus == 0;
+    least->gpus = first ? size.gpus : less(least->gpus, size.gpus);
+    least->cores = first ? size.cores : less(least->cores, size.cores);
+    least->memory_mib = first ? size.memory_mib : less(least->memory_mib, size.memory_mib);
+}
+
+static bool holds(const struct adl_bank_size *size, const struct adl_announced *job)
+{
+    return size->gpus >= job->gpus && (int64_t)job->cpu_cores * job->gpus <= size->cores &&
+           (int64_t)job->memory_mib * job->gpus <= size->memory_mib;
+}
+
+/* Most often all banks of the type do, and their nodes need not be looked at. */
+bool adl_directory_suits(const struct adl_directory *directory, uint32_t bank, const struct adl_announced *job)
+{
+    if (holds(&directory->least[job->type], job))
+        return true;
+    const struct adl_bank_size size = size_of(directory->cluster, bank);
+    return holds(&size, job);
+}
+
 /* At first the banks of a type are in the order of their sizes: all their GPUs are free. */
 static void fill(struct adl_directory *it)
 {
@@ -19,8 +55,9 @@ static void fill(struct adl_directory *it)
             it->bounds[t][f] = at;
             for (uint32_t b = 0; b < cluster->bank_count; b++)
                 if (cluster->banks[b].type == t && cluster->banks[b].gpu_count == f) {
-                    it->loads[b] = (struct adl_bank_load){.bank = b, .free_gpus = (uint16_t)f};
-                    it->position[b] = at;
+                    it->banks[b].load = (struct adl_bank_load){.bank = b, .free_gpus = (uint16_t)f};
+                    it->banks[b].position = at;
+                    note_size(it, b);
                     it->members[at++] = b;
                     it->widest[t] = f;
                     it->free_gpus[t] += f;
@@ -35,28 +72,24 @@ int adl_directory_create(struct adl_directory *ret, const struct adl_cluster *cl
 {
     const size_t banks = (size_t)cluster->bank_count + 1;
     *ret = (struct adl_directory){.cluster = cluster,
-                                  .loads = calloc(banks, sizeof *ret->loads),
+                                  .banks = calloc(banks, sizeof *ret->banks),
                                   .members = calloc(banks, sizeof *ret->members),
-                                  .position = calloc(banks, sizeof *ret->position),
-                                  .busy = calloc(banks, sizeof *ret->busy),
-                                  .busy_position = malloc(banks * sizeof *ret->busy_position)};
-    if (!ret->loads || !ret->members || !ret->position || !ret->busy || !ret->busy_position) {
+                                  .busy = calloc(banks, sizeof *ret->busy)};
+    if (!ret->banks || !ret->members || !ret->busy) {
         adl_directory_clear(ret);
         return ADL_ENOMEM;
     }
     for (size_t b = 0; b < banks; b++)
-        ret->busy_position[b] = ADL_NONE;
+        ret->banks[b].busy_position = ADL_NONE;
     fill(ret);
     return 0;
 }
 
 void adl_directory_clear(struct adl_directory *directory)
 {
-    free(directory->loads);
+    free(directory->banks);
     free(directory->members);
-    free(directory->position);
     free(directory->busy);
-    free(directory->busy_position);
     *directory = (struct adl_directory){0};
 }
 
@@ -66,27 +99,25 @@ void adl_directory_copy(struct adl_directory *to, const struct adl_directory *fr
     const uint32_t banks = from->cluster->bank_count;
     *to = *from;
     to->cluster = own.cluster;
-    ADL_COPY_ARRAY(to, own, from, loads, banks);
+    ADL_COPY_ARRAY(to, own, from, banks, banks);
     ADL_COPY_ARRAY(to, own, from, members, banks);
-    ADL_COPY_ARRAY(to, own, from, position, banks);
     ADL_COPY_ARRAY(to, own, from, busy, from->busy_count);
-    ADL_COPY_ARRAY(to, own, from, busy_position, banks);
 }
 
 static void swap_to(struct adl_directory *it, uint32_t bank, uint32_t to)
 {
-    const uint32_t from = it->position[bank], other = it->members[to];
+    const uint32_t from = it->banks[bank].position, other = it->members[to];
     it->members[from] = other;
-    it->position[other] = from;
+    it->banks[other].position = from;
     it->members[to] = bank;
-    it->position[bank] = to;
+    it->banks[bank].position = to;
 }
 
 /* From one number of free GPUs to another, a step at a time: over each bound the bank changes places with one at it. */
 static void set_free(struct adl_directory *it, uint32_t bank, uint32_t gpus)
 {
     const uint32_t type = it->cluster->banks[bank].type;
-    uint32_t *bounds = it->bounds[type], f = it->loads[bank].free_gpus;
+    uint32_t *bounds = it->bounds[type], f = it->banks[bank].load.free_gpus;
     it->free_gpus[type] += gpus;
     it->free_gpus[type] -= f;
     for (; f < gpus; f++)
@@ -97,18 +128,18 @@ static void set_free(struct adl_directory *it, uint32_t bank, uint32_t gpus)
 
 static void set_busy(struct adl_directory *it, uint32_t bank, bool busy)
 {
-    const uint32_t at = it->busy_position[bank];
+    const uint32_t at = it->banks[bank].busy_position;
     if (busy == (at != ADL_NONE))
         return;
     if (busy) {
-        it->busy_position[bank] = it->busy_count;
+        it->banks[bank].busy_position = it->busy_count;
         it->busy[it->busy_count++] = bank;
         return;
     }
     const uint32_t last = it->busy[--it->busy_count];
     it->busy[at] = last;
-    it->busy_position[last] = at;
-    it->busy_position[bank] = ADL_NONE;
+    it->banks[last].busy_position = at;
+    it->banks[bank].busy_position = ADL_NONE;
 }
 
 void adl_directory_hear(struct adl_directory *directory, const struct adl_bank_load *load)
@@ -117,8 +148,8 @@ void adl_directory_hear(struct adl_directory *directory, const struct adl_bank_l
     set_free(directory, bank, load->free_gpus);
     set_busy(directory, bank, load->waiting > 0);
     directory->waiting[type] += load->waiting;
-    directory->waiting[type] -= directory->loads[bank].waiting;
-    directory->loads[bank] = *load;
+    directory->waiting[type] -= directory->banks[bank].load.waiting;
+    directory->banks[bank].load = *load;
 }
 
 void adl_directory_reprice(struct adl_directory *directory)
@@ -152,7 +183,7 @@ uint32_t adl_directory_draw(const struct adl_directory *directory, uint32_t type
         return directory->members[bounds[f] + adl_rng_below(rng, bounds[f + 1] - bounds[f])];
     }
     const uint32_t a = adl_directory_any(directory, type, rng), b = adl_directory_any(directory, type, rng);
-    return directory->loads[b].open_us < directory->loads[a].open_us ? b : a;
+    return directory->banks[b].load.open_us < directory->banks[a].load.open_us ? b : a;
 }
 
 uint32_t adl_directory_emptiest(const struct adl_directory *directory, uint32_t type, uint32_t n)

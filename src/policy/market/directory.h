@@ -9,16 +9,27 @@
 #include "model/cluster.h"
 #include "policy/market/message.h"
 
+/* GPUs of a bank, and what its node has when it is empty. */
+struct adl_bank_size {
+    int32_t gpus, cores, memory_mib;
+};
+
+/* What was heard of a bank. */
+struct adl_directory_bank {
+    struct adl_bank_load load; /* the last */
+    uint32_t position;         /* in members */
+    uint32_t busy_position;    /* in busy, or ADL_NONE */
+};
+
 struct adl_directory {
     const struct adl_cluster *cluster;
-    struct adl_bank_load *loads;                           /* [bank] as last heard */
+    struct adl_directory_bank *banks;
     uint32_t *members;                                     /* banks, type by type */
-    uint32_t *position;                                    /* [bank] in members */
     uint32_t *busy;                                        /* banks of which a queue was heard */
-    uint32_t *busy_position;                               /* [bank] in busy, or ADL_NONE */
     uint32_t first[ADL_TYPES_MAX + 1];                     /* [type] in members */
     uint32_t bounds[ADL_TYPES_MAX][ADL_BANK_GPUS_MAX + 2]; /* [type][free] where those with so many free begin */
     uint32_t widest[ADL_TYPES_MAX];                        /* GPUs of the largest bank */
+    struct adl_bank_size least[ADL_TYPES_MAX];             /* no bank of the type has less */
     uint64_t free_gpus[ADL_TYPES_MAX];                     /* heard to be free */
     uint64_t waiting[ADL_TYPES_MAX];                       /* jobs heard to wait for the type */
     double price[ADL_TYPES_MAX];                           /* of the type: waiting jobs for each GPU, averaged */
@@ -37,6 +48,9 @@ void adl_directory_reprice(struct adl_directory *directory);
 /* A bank of the type: at random among those heard to have the fewest free GPUs that suffice, if there are any; else the
  * one that was heard to open first of two at random. */
 uint32_t adl_directory_draw(const struct adl_directory *directory, uint32_t type, uint32_t gpus, struct adl_rng *rng);
+
+/* True if the bank could hold the job when its node is empty. */
+bool adl_directory_suits(const struct adl_directory *directory, uint32_t bank, const struct adl_announced *job);
 
 /* Any bank of the type. */
 uint32_t adl_directory_any(const struct adl_directory *directory, uint32_t type, struct adl_rng *rng);

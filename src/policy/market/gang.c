@@ -104,7 +104,7 @@ void adl_market_announce_gang(struct adl_market *market, uint32_t slot)
         if (ask.job.bank == ADL_NONE)
             break;
         auction->asked++;
-        adl_market_send_down(market, market->node_agent[market->cluster->banks[ask.job.bank].node], ask);
+        adl_market_send_down(market, market->bank_agent[ask.job.bank], ask);
     }
     const int64_t patience_us = adl_network_patience_us(&market->network);
     if (auction->asked == 0)

@@ -1,6 +1,8 @@
 /* hosting: what an agent does: it looks at its own GPUs, answers messages, starts jobs of its queue and tells its load.
  * What it decides comes from the pure functions of agent.h. */
+#include "base/real.h"
 #include "policy/adlro/rest.h"
+#include "policy/market/inquiries.h"
 #include "policy/market/market.h"
 
 #define REPEATS 6 /* of what nobody acknowledges: at twice the distance each time */
@@ -11,7 +13,7 @@ struct adl_agent_view adl_market_view(const struct adl_market *market, uint32_t 
     return (struct adl_agent_view){.self = self,
                                    .banks = &market->banks[self->bank_first],
                                    .nodes = &market->nodes[self->node_first],
-                                   .gpus = &market->gpus[self->gpu_first],
+                                   .ends_us = &market->ends_us[self->gpu_first],
                                    .entries = market->entries,
                                    .order = market->order,
                                    .weights = &market->weights,
@@ -49,17 +51,19 @@ static void sense_gpu(struct adl_market *market, uint32_t index, struct adl_mark
     const struct adl_state *state = market->state;
     const struct adl_gpu_use *use = &state->gpus[index];
     struct adl_agent_gpu *gpu = &market->gpus[index];
+    int64_t *end_us = &market->ends_us[index];
     const uint32_t job = use->job[0];
     const int64_t start_us = job == ADL_NONE ? 0 : state->jobs[job].start_us;
     if (use->down)
-        *gpu = (struct adl_agent_gpu){job, start_us, INT64_MAX};
+        *end_us = ADL_END_NEVER;
     else if (job == ADL_NONE)
-        *gpu = (struct adl_agent_gpu){ADL_NONE, 0, market->now_us};
-    else if (gpu->job != job || gpu->start_us != start_us || gpu->end_us <= market->now_us || gpu->end_us == INT64_MAX)
-        *gpu =
-            (struct adl_agent_gpu){job, start_us, adl_rest_end_us(market->corrections, state, job, market->switch_us)};
-    if (job != ADL_NONE && gpu->end_us < self->next_end_us)
-        self->next_end_us = gpu->end_us;
+        *end_us = ADL_END_IDLE;
+    else if (gpu->job != job || gpu->start_us != start_us || *end_us <= market->now_us || *end_us == ADL_END_NEVER)
+        *end_us = adl_rest_end_us(market->corrections, state, job, market->switch_us);
+    if (gpu->job != job || gpu->start_us != start_us)
+        *gpu = (struct adl_agent_gpu){job, start_us};
+    if (job != ADL_NONE && *end_us < self->next_end_us)
+        self->next_end_us = *end_us;
 }
 
 static void sense_bank(struct adl_market *market, uint32_t bank, struct adl_market_agent *self)
@@ -234,9 +238,11 @@ static void take_gpus(struct adl_market *market, uint32_t bank, uint64_t mask, c
     struct adl_agent_node *node = &market->nodes[market->cluster->banks[bank].node];
     const uint32_t first = market->cluster->banks[bank].gpu_first;
     own->free_mask &= ~mask;
-    for (uint64_t left = mask; left; left &= left - 1)
-        market->gpus[first + (uint32_t)__builtin_ctzll(left)] =
-            (struct adl_agent_gpu){job->job, market->now_us, market->now_us + job->run_us};
+    for (uint64_t left = mask; left; left &= left - 1) {
+        const uint32_t gpu = first + (uint32_t)__builtin_ctzll(left);
+        market->gpus[gpu] = (struct adl_agent_gpu){job->job, market->now_us};
+        market->ends_us[gpu] = market->now_us + job->run_us;
+    }
     node->free_cores -= job->cpu_cores * (int32_t)job->gpus;
     node->free_memory_mib -= job->memory_mib * (int32_t)job->gpus;
 }
@@ -386,6 +392,12 @@ static void answer(struct adl_market *market, uint32_t agent, const struct adl_m
     struct adl_bid bid = adl_agent_bid(&view, &ask->job, market->now_us);
     if (!market->options.bids && !ask->job.part)
         bid.cost_us = adl_agent_load(&view, ask->job.type);
+    float features[ADL_BID_FEATURES];
+    const bool learns = bid.possible && !ask->job.part && (market->inquiries || market->options.learned);
+    if (learns)
+        adl_bid_observe(&view, &ask->job, &bid, market->now_us, features);
+    if (learns && !market->inquiries)
+        bid.cost_us *= adl_exp((double)adl_valuation_log(market->valuation.params, features, NULL));
     const uint32_t bank = bank_of(market, view.self, &ask->job);
     market->banks[bank].told = adl_agent_tell(&view, bank - view.self->bank_first, market->now_us);
     struct adl_message message = {.kind = ADL_MESSAGE_BID,
@@ -395,7 +407,10 @@ static void answer(struct adl_market *market, uint32_t agent, const struct adl_m
                                   .start_us = bid.start_us,
                                   .now_gpus = bid.now_gpus};
     message.job.gpus = bid.possible ? bid.gpus : 0;
-    adl_market_send_up(market, agent, message);
+    if (learns && market->inquiries)
+        adl_inquiries_add(market->inquiries, agent, &message, features);
+    else
+        adl_market_send_up(market, agent, message);
 }
 
 static bool runs_here(const struct adl_market *market, const struct adl_market_agent *self, uint32_t job)

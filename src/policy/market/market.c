@@ -2,16 +2,15 @@
  * messages. A job is announced to a few agents, biased by what was heard of their loads; each bids what hosting the job
  * would cost; the best bid wins. An agent starts jobs of its queue in order of rank, with a reservation for the first
  * that does not fit. One that is idle asks others for work. docs/market.md has the protocol and what was measured. */
-#include "policy/market/market.h"
+#include "policy/market/inquiries.h"
 
 #include "base/copy.h"
 #include "base/real.h"
 #include "policy/adlro/rest.h"
-#include "policy/mechanism/reason.h"
+#include "policy/market/shipped_valuation.h"
 #include "policy/policy.h"
 #include "predict/belief.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define OWN(member) offsetof(struct adl_market_options, member)
@@ -40,6 +39,11 @@ static const struct adl_policy_option options[] = {
      .offset = OWN(bids),
      .value = "true",
      .help = "agents bid what a job costs; false: the least loaded of those asked gets it"},
+    {.name = "learned",
+     .type = ADL_POLICY_BOOL,
+     .offset = OWN(learned),
+     .value = "true",
+     .help = "a network that all agents share multiplies their bids; false: bids are the formula alone"},
     {.name = "price_weight",
      .type = ADL_POLICY_REAL,
      .offset = OWN(price_weight),
@@ -93,9 +97,10 @@ static void destroy(void *policy)
     adl_corrections_destroy(self->corrections);
     adl_directory_clear(&self->directory);
     adl_network_clear(&self->network);
-    void *const owned[] = {self->agents,  self->banks,    self->nodes,     self->gpus,  self->peers,
-                           self->dirty,   self->auctions, self->entries,   self->order, self->parts,
-                           self->started, self->arrivals, self->node_agent};
+    void *const owned[] = {self->agents,   self->banks,    self->nodes,      self->gpus,
+                           self->peers,    self->ends_us,  self->bank_agent, self->dirty,
+                           self->auctions, self->entries,  self->order,      self->parts,
+                           self->started,  self->arrivals, self->node_agent, self->inquiries};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(self);
@@ -111,10 +116,12 @@ static int allocate(struct adl_market *self)
     self->banks = calloc((size_t)cluster->bank_count + 1, sizeof *self->banks);
     self->nodes = calloc(nodes + 1, sizeof *self->nodes);
     self->node_agent = calloc(nodes + 1, sizeof *self->node_agent);
+    self->bank_agent = calloc((size_t)cluster->bank_count + 1, sizeof *self->bank_agent);
     self->gpus = calloc(gpus + 1, sizeof *self->gpus);
+    self->ends_us = calloc(gpus + 1, sizeof *self->ends_us);
     self->started = calloc(gpus + 1, sizeof *self->started);
     const bool complete = self->agents && self->peers && self->dirty && self->banks && self->nodes &&
-                          self->node_agent && self->gpus && self->started;
+                          self->node_agent && self->bank_agent && self->gpus && self->ends_us && self->started;
     return complete && adl_corrections_create(cluster, &self->corrections) == 0 &&
                    adl_directory_create(&self->directory, cluster) == 0 &&
                    adl_network_reserve(&self->network, 1024 + 6 * agents) == 0
@@ -139,6 +146,7 @@ static void add_node(struct adl_market *self, uint32_t index)
     self->nodes[index] = (struct adl_agent_node){.cores = node->cpu_cores, .memory_mib = node->memory_mib};
     for (uint32_t b = node->bank_first; b < node->bank_first + node->bank_count; b++) {
         const struct adl_bank *bank = &self->cluster->banks[b];
+        self->bank_agent[b] = self->node_agent[index];
         self->banks[b] = (struct adl_agent_bank){.gpu_first = bank->gpu_first - agent->gpu_first,
                                                  .node = index - agent->node_first,
                                                  .type = bank->type,
@@ -164,6 +172,14 @@ static void schedule_crashes(struct adl_market *self)
     }
 }
 
+/* A model of another policy is not for this one. */
+static int read_network(const struct adl_policy_config *config, struct adl_valuation *ret, struct adl_error *err)
+{
+    const bool own = config->model && adl_valuation_is(config->model, config->model_size);
+    return own ? adl_valuation_decode(config->model, config->model_size, ret, err)
+               : adl_valuation_decode(adl_shipped_valuation, adl_shipped_valuation_size, ret, err);
+}
+
 static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                   void **ret_policy, struct adl_error *err)
 {
@@ -184,6 +200,11 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                                              .sla = own->sla_weight,
                                              .fragment = own->fragment_weight,
                                              .delay = own->delay_weight};
+    const int status = own->learned ? read_network(config, &self->valuation, err) : 0;
+    if (status) {
+        destroy(self);
+        return status;
+    }
     self->switch_us = config->preemption_us;
     self->wake_us = INT64_MIN;
     self->free_entry = self->free_part = self->stalled = ADL_NONE;
@@ -386,12 +407,8 @@ static bool act_next(struct adl_market *self)
     return false;
 }
 
-static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+void adl_market_begin(struct adl_market *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    struct adl_market *self = policy;
-    struct adl_message message;
-    if (self->failed)
-        return ADL_ENOMEM;
     self->decision++;
     self->now_us = state->now_us;
     self->state = state;
@@ -400,21 +417,58 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if (self->changed)
         adl_market_announce_stalled(self);
     self->changed = false;
-    for (uint32_t next = 0;;) {
-        if (adl_network_receive(&self->network, self->now_us, &message))
+}
+
+static bool receive(struct adl_market *self, struct adl_message *ret)
+{
+    return (self->inquiries && adl_inquiries_release(self->inquiries, ret)) ||
+           adl_network_receive(&self->network, self->now_us, ret);
+}
+
+/* A job that has joined is announced; false: there is none. */
+static bool announce_next(struct adl_market *self)
+{
+    if (self->arrival_first == self->arrival_count)
+        return false;
+    const uint32_t slot = self->arrivals[self->arrival_first++];
+    if (self->auctions[slot].phase == ADL_AUCTION_NEW)
+        adl_market_announce(self, slot);
+    return true;
+}
+
+int adl_market_continue(struct adl_market *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct adl_message message;
+    if (self->failed)
+        return ADL_ENOMEM;
+    self->state = state;
+    self->plan = plan;
+    for (;;) {
+        if (receive(self, &message)) {
+            if (self->inquiries && adl_inquiries_hold(self->inquiries, &message))
+                return 1;
             deliver(self, &message);
-        else if (next < self->arrival_count) {
-            if (self->auctions[self->arrivals[next++]].phase == ADL_AUCTION_NEW)
-                adl_market_announce(self, self->arrivals[next - 1]);
-        } else if (!act_next(self))
+        } else if (self->inquiries && self->inquiries->count > 0) {
+            return 1;
+        } else if (!announce_next(self) && !act_next(self)) {
             break;
+        }
     }
-    self->arrival_count = 0;
+    self->arrival_first = self->arrival_count = 0;
     const int64_t next_us = adl_network_next_us(&self->network);
     if (next_us == INT64_MAX || next_us == self->wake_us || self->live == 0)
         return 0;
     self->wake_us = next_us;
     return adl_plan_wake(plan, next_us);
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct adl_market *self = policy;
+    if (self->failed)
+        return ADL_ENOMEM;
+    adl_market_begin(self, state, plan);
+    return adl_market_continue(self, state, plan);
 }
 
 /* ---- copies and words ---- */
@@ -447,6 +501,8 @@ static int copy(void *policy, const void *from)
     ADL_COPY_ARRAY(self, own, other, peers, other->agent_count);
     ADL_COPY_ARRAY(self, own, other, dirty, other->agent_count);
     ADL_COPY_ARRAY(self, own, other, node_agent, other->cluster->node_count);
+    ADL_COPY_ARRAY(self, own, other, bank_agent, other->cluster->bank_count);
+    ADL_COPY_ARRAY(self, own, other, ends_us, other->cluster->gpu_count);
     ADL_COPY_ARRAY(self, own, other, nodes, other->cluster->node_count);
     ADL_COPY_ARRAY(self, own, other, banks, other->cluster->bank_count);
     ADL_COPY_ARRAY(self, own, other, gpus, other->cluster->gpu_count);
@@ -456,6 +512,9 @@ static int copy(void *policy, const void *from)
     ADL_COPY_ARRAY(self, own, other, order, other->entry_count);
     ADL_COPY_ARRAY(self, own, other, parts, other->part_count);
     ADL_COPY_ARRAY(self, own, other, arrivals, other->arrival_count);
+    self->inquiries = own.inquiries;
+    if (self->inquiries && other->inquiries)
+        adl_inquiries_copy(self->inquiries, other->inquiries);
     self->state = NULL;
     self->plan = NULL;
     return 0;
@@ -468,49 +527,32 @@ static void inherit(void *policy, void *from)
     adl_corrections_copy(self->corrections, other->corrections);
 }
 
-/* The job's place in its agent's queue, from 1 on. */
-static uint32_t place_in_queue(const struct adl_market *self, uint32_t entry)
-{
-    uint32_t place = 1;
-    for (uint32_t e = self->agents[self->entries[entry].agent].queue.first; e != ADL_NONE && e != entry;
-         e = self->order[e].next)
-        place++;
-    return place;
-}
+#define MARKET_OPS                                                                                                     \
+    .name = "market",                                                                                                  \
+    .summary =                                                                                                         \
+        "an agent for each node bids for jobs that are announced to a few; decisions cost the same at any size",       \
+    .track_running = false, .takes_reported = true, ADL_POLICY_OPTIONS(options, struct adl_market_options),            \
+    .destroy = destroy, .copy = copy, .rank = rank, .decide = decide, .observe = observe, .inherit = inherit,          \
+    .explain = adl_market_explain
 
-static void explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size)
+const struct adl_policy_ops adl_policy_market = {MARKET_OPS, .create = create};
+
+static int create_asking(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                         void **ret_policy, struct adl_error *err)
 {
-    const struct adl_market *self = policy;
-    const struct adl_auction *auction = slot < self->auction_count ? &self->auctions[slot] : NULL;
-    char cost[ADL_REASON_FIGURE_SIZE], next[ADL_REASON_FIGURE_SIZE], second[64] = "";
-    if (!auction || auction->entry == ADL_NONE) {
-        adl_reason_waiting(state, slot, ret, size);
-        return;
+    struct adl_market **caller = (struct adl_market **)config->model;
+    struct adl_policy_config own = *config;
+    own.model = NULL;
+    void *policy = NULL;
+    const int status = create(&own, cluster, seed, &policy, err);
+    if (status)
+        return status;
+    if (adl_inquiries_open(policy)) {
+        destroy(policy);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for policy market");
     }
-    const struct adl_entry *entry = &self->entries[auction->entry];
-    const struct adl_market_agent *agent = &self->agents[entry->agent];
-    if (auction->cost_us[1] > 0)
-        snprintf(second, sizeof second, ", next best %s", adl_reason_time(auction->cost_us[1] * 1e-6, next));
-    snprintf(ret, size,
-             "bids: of %u agents asked, that of %s was best: %s of waiting, running and price%s; "
-             "place %u of %u in its queue",
-             auction->asked, self->cluster->nodes[agent->node_first].name,
-             adl_reason_time(auction->cost_us[0] * 1e-6, cost), second,
-             entry->phase == ADL_ENTRY_WAITS ? place_in_queue(self, auction->entry) : 0, agent->queue.count);
+    *ret_policy = *caller = policy;
+    return 0;
 }
 
-const struct adl_policy_ops adl_policy_market = {
-    .name = "market",
-    .summary = "an agent for each node bids for jobs that are announced to a few; decisions cost the same at any size",
-    .track_running = false,
-    .takes_reported = true,
-    ADL_POLICY_OPTIONS(options, struct adl_market_options),
-    .create = create,
-    .destroy = destroy,
-    .copy = copy,
-    .rank = rank,
-    .decide = decide,
-    .observe = observe,
-    .inherit = inherit,
-    .explain = explain,
-};
+const struct adl_policy_ops adl_market_asking = {MARKET_OPS, .create = create_asking};

@@ -8,6 +8,7 @@
 #include "policy/market/agent.h"
 #include "policy/market/directory.h"
 #include "policy/market/network.h"
+#include "policy/market/valuation.h"
 #include "state/state.h"
 
 #define ADL_ASKED_MAX 64 /* agents that a job can be announced to */
@@ -23,6 +24,13 @@ enum adl_auction_phase {
     ADL_AUCTION_STARTED,
 };
 
+#define ADL_TOLD_BIDS 8 /* bids that a job's explanation names */
+
+struct adl_told_bid {
+    uint32_t agent;
+    float cost_s; /* negative: it could not host the job */
+};
+
 /* What the auctioneer knows of a job. */
 struct adl_auction {
     uint64_t id; /* number of the job */
@@ -35,17 +43,19 @@ struct adl_auction {
     bool stalled;    /* it waits for a change */
     uint8_t moved;   /* as in what is announced */
     uint16_t asked, answered;
-    uint32_t winner;          /* agent */
-    struct adl_announced won; /* what was announced to it */
-    double cost_us[2];        /* of the best and the next best bid; 0 = none */
-    double rest_us, need_us;  /* by the belief, when it joined */
-    uint32_t hint;            /* agent that asked for it while it waited, or ADL_NONE */
-    uint32_t giver;           /* agent that returned it */
-    uint32_t entry;           /* of the agent that has it, or ADL_NONE */
-    uint32_t parts;           /* chain of bids for parts, then of the parts */
-    uint32_t part_room;       /* parts that it may have */
-    uint32_t previous, next;  /* jobs of one agent */
-    uint64_t bytes;           /* sent about it */
+    uint8_t bid_count;                       /* of those below */
+    uint32_t winner;                         /* agent */
+    struct adl_announced won;                /* what was announced to it */
+    double cost_us[2];                       /* of the best and the next best bid; 0 = none */
+    struct adl_told_bid bids[ADL_TOLD_BIDS]; /* as they came, for the job's explanation */
+    double rest_us, need_us;                 /* by the belief, when it joined */
+    uint32_t hint;                           /* agent that asked for it while it waited, or ADL_NONE */
+    uint32_t giver;                          /* agent that returned it */
+    uint32_t entry;                          /* of the agent that has it, or ADL_NONE */
+    uint32_t parts;                          /* chain of bids for parts, then of the parts */
+    uint32_t part_room;                      /* parts that it may have */
+    uint32_t previous, next;                 /* jobs of one agent */
+    uint64_t bytes;                          /* sent about it */
 };
 
 /* A bid for a part of a gang; then, if chosen, the part. */
@@ -68,13 +78,16 @@ struct adl_peer {
 
 struct adl_market_options {
     int64_t agent_nodes, asked;
-    bool bids, gossip;
+    bool bids, gossip, learned;
     double price_weight, energy_weight, sla_weight, fragment_weight, delay_weight, rank_weight;
 };
+
+struct adl_inquiries;
 
 struct adl_market {
     struct adl_market_options options;
     struct adl_bid_weights weights;
+    struct adl_valuation valuation; /* learned */
     const struct adl_cluster *cluster;
     struct adl_corrections *corrections;
     struct adl_directory directory;
@@ -87,8 +100,10 @@ struct adl_market {
     struct adl_agent_bank *banks;
     struct adl_agent_node *nodes;
     struct adl_agent_gpu *gpus;
+    int64_t *ends_us; /* [GPU] */
     struct adl_peer *peers;
     uint32_t *node_agent; /* [node] */
+    uint32_t *bank_agent; /* [bank] */
     uint32_t agent_count;
     uint32_t *dirty; /* ring of agents that have something to decide */
     uint32_t dirty_first, dirty_count;
@@ -110,11 +125,20 @@ struct adl_market {
     bool failed;
     uint64_t decision;
     int64_t wake_us;
+    struct adl_inquiries *inquiries; /* the caller bids for the agents; NULL: they do */
     /* of one decision */
     const struct adl_state *state;
     struct adl_plan *plan;
     int64_t now_us;
 };
+
+/* market.c: a decision in parts. Continue: 1 if bids of the caller are due (inquiries.h), 0 if the plan is complete;
+ * negative on failure. */
+void adl_market_begin(struct adl_market *market, const struct adl_state *state, struct adl_plan *plan);
+int adl_market_continue(struct adl_market *market, const struct adl_state *state, struct adl_plan *plan);
+
+/* explanation.c */
+void adl_market_explain(void *policy, const struct adl_state *state, uint32_t slot, char *ret, size_t size);
 
 /* hosting.c: an agent's side */
 struct adl_agent_view adl_market_view(const struct adl_market *market, uint32_t agent);

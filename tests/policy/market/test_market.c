@@ -127,9 +127,11 @@ static void a_waiting_jobs_explanation_has_the_bids(void **state)
         submit(&b, slot, 1, 100000000 * (slot + 1), 0);
     assert_int_equal(decide_at(&b, 0), 3);
     adl_policy_market.explain(b.market, b.state, 3, text, sizeof text);
-    assert_non_null(strstr(text, "bids: of 3 agents asked, that of "));
-    assert_non_null(strstr(text, ", next best "));
-    assert_non_null(strstr(text, "; place 1 of 1 in its queue"));
+    assert_non_null(strstr(text, "place 1 of 1 in the queue of "));
+    assert_non_null(strstr(text, ", whose bid was least of 3 asked: "));
+    for (uint32_t n = 0; n < b.cluster.node_count; n++) /* the bid of each agent, under its node's name */
+        assert_non_null(strstr(text, b.cluster.nodes[n].name));
+    assert_non_null(strstr(text, "; others: "));
     close_bench(&b);
 }
 

@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-#include "policy/market/agent.h"
+#include "base/rng.h"
+#include "policy/market/valuation.h"
 
 #define AGENTS  5
 #define GPUS    4
@@ -19,7 +20,7 @@ struct memory {
     struct adl_market_agent agents[AGENTS];
     struct adl_agent_bank banks[AGENTS];
     struct adl_agent_node nodes[AGENTS];
-    struct adl_agent_gpu gpus[AGENTS * GPUS];
+    int64_t ends_us[AGENTS * GPUS];
     struct adl_entry entries[ENTRIES];
     struct adl_order_node order[ENTRIES];
     uint32_t entry_count;
@@ -41,7 +42,7 @@ static void set_up(struct memory *m)
         m->nodes[a] =
             (struct adl_agent_node){.free_cores = 32, .free_memory_mib = 4096, .cores = 32, .memory_mib = 4096};
         for (uint32_t g = 0; g < GPUS; g++)
-            m->gpus[a * GPUS + g] = (struct adl_agent_gpu){.job = ADL_NONE};
+            m->ends_us[a * GPUS + g] = ADL_END_IDLE;
     }
 }
 
@@ -50,7 +51,7 @@ static struct adl_agent_view view_of(const struct memory *m, uint32_t agent, con
     return (struct adl_agent_view){.self = &m->agents[agent],
                                    .banks = &m->banks[agent],
                                    .nodes = &m->nodes[agent],
-                                   .gpus = &m->gpus[agent * GPUS],
+                                   .ends_us = &m->ends_us[agent * GPUS],
                                    .entries = m->entries,
                                    .order = m->order,
                                    .weights = weights,
@@ -73,7 +74,7 @@ static struct adl_announced job_of(uint16_t gpus, int64_t run_us)
 static void run_on(struct memory *m, uint32_t agent, uint32_t gpu, int64_t end_us)
 {
     m->banks[agent].free_mask &= ~(UINT64_C(1) << gpu);
-    m->gpus[agent * GPUS + gpu] = (struct adl_agent_gpu){.job = 7, .end_us = end_us};
+    m->ends_us[agent * GPUS + gpu] = end_us;
 }
 
 static uint32_t queue_job(struct memory *m, uint32_t agent, struct adl_announced job)
@@ -276,7 +277,7 @@ static void poison(struct memory *m, uint32_t agent)
     m->agents[agent] = before.agents[agent];
     m->banks[agent] = before.banks[agent];
     m->nodes[agent] = before.nodes[agent];
-    memcpy(&m->gpus[agent * GPUS], &before.gpus[agent * GPUS], GPUS * sizeof *m->gpus);
+    memcpy(&m->ends_us[agent * GPUS], &before.ends_us[agent * GPUS], GPUS * sizeof *m->ends_us);
     for (uint32_t e = before.agents[agent].queue.first; e != ADL_NONE; e = before.order[e].next) {
         m->entries[e] = before.entries[e];
         m->order[e] = before.order[e];
@@ -285,11 +286,22 @@ static void poison(struct memory *m, uint32_t agent)
 
 struct decided {
     struct adl_bid bids[3];
+    float features[2][ADL_BID_FEATURES], factors[2]; /* of the network, for what it may bid for */
     struct adl_agent_choice choice;
     uint32_t spare;
     double load;
     struct adl_bank_load told;
 };
+
+static float network[ADL_VALUATION_PARAMS];
+
+static void draw_network(void)
+{
+    struct adl_rng rng;
+    adl_rng_seed(&rng, 1, "network");
+    for (int i = 0; i < ADL_VALUATION_PARAMS; i++)
+        network[i] = (float)adl_rng_normal(&rng);
+}
 
 static void decide(const struct memory *m, uint32_t agent, struct decided *ret)
 {
@@ -306,6 +318,10 @@ static void decide(const struct memory *m, uint32_t agent, struct decided *ret)
         ret->bids[i].start_us = bid.start_us;
         ret->bids[i].gpus = bid.gpus;
         ret->bids[i].now_gpus = bid.now_gpus;
+        if (asked[i].part)
+            continue;
+        adl_bid_observe(&view, &asked[i], &bid, NOW, ret->features[i]);
+        ret->factors[i] = adl_valuation_log(network, ret->features[i], NULL);
     }
     ret->choice = adl_agent_choose(&view, NOW);
     ret->spare = adl_agent_spare(&view, 1, 2, NOW);
@@ -322,6 +338,9 @@ static void an_agent_decides_the_same_bits_when_all_other_memory_is_garbage(void
     (void)state;
     struct memory m, poisoned;
     struct decided whole, alone;
+    bool differ = false;
+    float first = 0;
+    draw_network();
     set_up(&m);
     for (uint32_t a = 0; a < AGENTS; a++)
         for (uint32_t g = 0; g < a; g++)
@@ -334,7 +353,55 @@ static void an_agent_decides_the_same_bits_when_all_other_memory_is_garbage(void
         decide(&m, a, &whole);
         decide(&poisoned, a, &alone);
         assert_memory_equal(&whole, &alone, sizeof whole);
+        differ |= a > 0 && (whole.factors[0] < first || whole.factors[0] > first);
+        first = a == 0 ? whole.factors[0] : first;
     }
+    assert_true(differ); /* the network does see the agent's own memory */
+}
+
+/* ---- the network ---- */
+
+static void a_network_of_zeros_leaves_bids_alone_and_no_network_leaves_its_limits(void **state)
+{
+    (void)state;
+    static const float none[ADL_VALUATION_PARAMS];
+    float features[ADL_BID_FEATURES], large[ADL_VALUATION_PARAMS];
+    for (int i = 0; i < ADL_BID_FEATURES; i++)
+        features[i] = (float)(i % 2);
+    for (int i = 0; i < ADL_VALUATION_PARAMS; i++)
+        large[i] = 1e5F;
+    assert_true(adl_valuation_log(none, features, NULL) == 0);
+    assert_true(adl_valuation_log(large, features, NULL) <= ADL_VALUATION_LIMIT);
+    for (int i = 0; i < ADL_VALUATION_PARAMS; i++)
+        large[i] = -1e5F;
+    assert_true(adl_valuation_log(large, features, NULL) >= -ADL_VALUATION_LIMIT);
+}
+
+static void a_network_is_read_back_and_a_damaged_file_is_refused(void **state)
+{
+    (void)state;
+    struct adl_valuation it = {.seed = 7, .episodes = 9}, back = {0};
+    struct adl_text bytes = {0};
+    struct adl_error err;
+    draw_network();
+    memcpy(it.params, network, sizeof it.params);
+    adl_valuation_encode(&it, &bytes);
+    assert_int_equal(adl_text_status(&bytes), 0);
+    assert_int_equal(adl_valuation_decode(bytes.data, bytes.size, &back, &err), 0);
+    assert_true(back.seed == 7 && back.episodes == 9);
+    assert_memory_equal(it.params, back.params, sizeof it.params);
+    for (size_t i = 0; i < bytes.size; i++) { /* every byte counts, and so does the length */
+        bytes.data[i] ^= 0x10;
+        assert_true(adl_valuation_decode(bytes.data, bytes.size, &back, &err) < 0);
+        bytes.data[i] ^= 0x10;
+        assert_true(adl_valuation_decode(bytes.data, i, &back, &err) < 0);
+    }
+    adl_text_clear(&bytes);
+    it.params[3] = 1e30F;
+    adl_valuation_encode(&it, &bytes);
+    assert_true(adl_valuation_decode(bytes.data, bytes.size, &back, &err) < 0);
+    assert_non_null(strstr(err.text, "finite"));
+    adl_text_clear(&bytes);
 }
 
 int main(void)
@@ -353,6 +420,8 @@ int main(void)
         cmocka_unit_test(an_agent_gives_away_the_job_that_gains_most_for_its_gpu_time),
         cmocka_unit_test(an_agent_keeps_a_job_that_would_be_done_later_elsewhere),
         cmocka_unit_test(an_agent_decides_the_same_bits_when_all_other_memory_is_garbage),
+        cmocka_unit_test(a_network_of_zeros_leaves_bids_alone_and_no_network_leaves_its_limits),
+        cmocka_unit_test(a_network_is_read_back_and_a_damaged_file_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
