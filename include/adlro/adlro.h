@@ -177,6 +177,80 @@ int adlro_policy_action(struct adlro_environment *environment, uint32_t index, c
 /* The figures of an episode so far, as `adlro compare` computes them. */
 void adlro_result(struct adlro_environment *environment, uint32_t index, struct adlro_result *ret, size_t size);
 
+/* ---- the agents' axis ----
+ *
+ * Policy market (docs/market.md) as an environment of many agents: one for each node, or group of nodes. A job is
+ * announced to a few of them. Each sees its own GPUs, its own queue and the announcement, and bids; the least bid gets
+ * the job. A step is a parallel step: all agents that were asked act at once, each with one number, the logarithm of a
+ * factor of its hand-written bid. Agents that were not asked do nothing.
+ *
+ * Rows are sparse: row r of a step belongs to agent agents[r], so that a step costs the same at any number of agents.
+ * No agent has two rows. With actions of 0 the run is that of policy market without learning. */
+
+/* Actions lie between plus and minus this. With the largest, an agent is as good as out of the auction. */
+#define ADLRO_AGENTS_ACTION_MAX 20.0
+
+struct adlro_agents;
+
+/* Zeros are the defaults. */
+struct adlro_agents_config {
+    size_t size;          /* sizeof of this struct; 0 = the members up to settings */
+    const char *scenario; /* path of the file, or the name of a shipped scenario */
+    uint64_t jobs;        /* of an episode; 0 = as the scenario says */
+    int oracle;           /* 1: run times are known exactly, for bounds */
+    double load;          /* multiplies the arrival rate; 0 = 1 */
+    double tail;          /* weight of long completion times in shared_reward; 0 = the reward of the ADLRO paper */
+    const char *settings; /* lines of OPTION=VALUE of policy market (`adlro policies market`); NULL = none */
+};
+
+struct adlro_agents_shape {
+    uint32_t agents;   /* in the cluster */
+    uint32_t rows;     /* the most agents that are asked in one step */
+    uint32_t features; /* of an observation */
+};
+
+/* Buffers of the caller. */
+struct adlro_agents_buffers {
+    size_t size;           /* sizeof of this struct; 0 = the members up to done */
+    int32_t *row_count;    /* [1] agents that are asked now */
+    int32_t *agents;       /* [rows] which ones */
+    uint64_t *jobs;        /* [rows] the number of the job that each is asked for */
+    float *observations;   /* [rows * features] about 0..1 */
+    double *bid_s;         /* [rows] the hand-written bid, in seconds: what action 0 bids */
+    uint8_t *won;          /* [rows] of the step before: 1 if that row's agent got the job in it; filled by step */
+    double *rewards;       /* [agents] minus the completion times of the jobs that ended on the agent's nodes since the
+                            * last step, in seconds; a gang's belongs to the agent of its first GPU. NULL: not wanted */
+    double *shared_reward; /* [1] since the last step, as reward of struct adlro_buffers: shared by all agents */
+    double *elapsed_s;     /* [1] since the last step */
+    uint8_t *done;         /* [1] the episode has ended: reset it */
+};
+
+/* The name of a feature as in docs/environment.md; NULL: there is no such feature. */
+const char *adlro_agents_feature_name(uint32_t index);
+
+int adlro_agents_create(const struct adlro_agents_config *config, struct adlro_agents **ret,
+                        char error[ADLRO_ERROR_SIZE]);
+void adlro_agents_destroy(struct adlro_agents *agents); /* accepts NULL */
+
+void adlro_agents_shape(const struct adlro_agents *agents, struct adlro_agents_shape *ret, size_t size);
+
+/* Begins an episode and advances to the first announcement. Equal seeds give equal jobs. */
+int adlro_agents_reset(struct adlro_agents *agents, uint64_t seed, const struct adlro_agents_buffers *buffers,
+                       char error[ADLRO_ERROR_SIZE]);
+
+/* Acts, one number for each row, and advances to the next announcement or the end of the episode. An action that is not
+ * a number, or too large, is an error that changes nothing. */
+int adlro_agents_step(struct adlro_agents *agents, const double *actions, const struct adlro_agents_buffers *buffers,
+                      char error[ADLRO_ERROR_SIZE]);
+
+/* For search and counterfactual rewards, as adlro_clone and adlro_restore. */
+int adlro_agents_clone(const struct adlro_agents *agents, struct adlro_agents **ret, char error[ADLRO_ERROR_SIZE]);
+int adlro_agents_restore(struct adlro_agents *agents, const struct adlro_agents *from,
+                         const struct adlro_agents_buffers *buffers, char error[ADLRO_ERROR_SIZE]);
+
+/* The figures of the episode so far, as `adlro compare` computes them. */
+void adlro_agents_result(struct adlro_agents *agents, struct adlro_result *ret, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

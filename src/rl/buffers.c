@@ -1,4 +1,5 @@
 /* buffers: those that an environment of some shape fills. */
+#include "rl/agents.h"
 #include "rl/environment.h"
 
 #include <stdlib.h>
@@ -40,4 +41,41 @@ void adl_buffers_clear(struct adlro_buffers *buffers)
     free(buffers->elapsed_s);
     free(buffers->done);
     *buffers = (struct adlro_buffers){0};
+}
+
+int adl_agents_buffers_create(const struct adlro_agents_shape *shape, struct adlro_agents_buffers *ret)
+{
+    struct adlro_agents_buffers b = {
+        .row_count = calloc(1, sizeof *b.row_count),
+        .agents = calloc(shape->rows, sizeof *b.agents),
+        .jobs = calloc(shape->rows, sizeof *b.jobs),
+        .observations = calloc((size_t)shape->rows * shape->features, sizeof *b.observations),
+        .bid_s = calloc(shape->rows, sizeof *b.bid_s),
+        .won = calloc(shape->rows, sizeof *b.won),
+        .shared_reward = calloc(1, sizeof *b.shared_reward),
+        .elapsed_s = calloc(1, sizeof *b.elapsed_s),
+        .done = calloc(1, sizeof *b.done),
+    };
+    if (!b.row_count || !b.agents || !b.jobs || !b.observations || !b.bid_s || !b.won || !b.shared_reward ||
+        !b.elapsed_s || !b.done) {
+        adl_agents_buffers_clear(&b);
+        return ADL_ENOMEM;
+    }
+    *ret = b;
+    return 0;
+}
+
+void adl_agents_buffers_clear(struct adlro_agents_buffers *buffers)
+{
+    free(buffers->row_count);
+    free(buffers->agents);
+    free(buffers->jobs);
+    free(buffers->observations);
+    free(buffers->bid_s);
+    free(buffers->won);
+    free(buffers->rewards);
+    free(buffers->shared_reward);
+    free(buffers->elapsed_s);
+    free(buffers->done);
+    *buffers = (struct adlro_agents_buffers){0};
 }

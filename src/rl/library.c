@@ -100,23 +100,28 @@ int adlro_feature(int observation, int row, uint32_t index, struct adlro_feature
 
 /* ---- results ---- */
 
+void adl_result_publish(const struct adl_result *all, struct adlro_result *ret, size_t size)
+{
+    const struct adlro_result result = {.jobs = all->jobs,
+                                        .jct_mean_s = all->value[ADL_METRIC_JCT_MEAN],
+                                        .jct_p99_s = all->value[ADL_METRIC_JCT_P99],
+                                        .throughput_jobs_per_h = all->value[ADL_METRIC_THROUGHPUT],
+                                        .gpu_utilization = all->value[ADL_METRIC_UTILIZATION],
+                                        .makespan_s = all->value[ADL_METRIC_MAKESPAN],
+                                        .reward = all->value[ADL_METRIC_REWARD],
+                                        .energy_j = all->value[ADL_METRIC_ENERGY],
+                                        .sla_attainment = all->value[ADL_METRIC_SLA],
+                                        .sla_jobs = all->sla_jobs,
+                                        .wait_mean_s = all->value[ADL_METRIC_WAIT_MEAN],
+                                        .slowdown_mean = all->value[ADL_METRIC_SLOWDOWN_MEAN],
+                                        .timeouts = all->timeouts,
+                                        .evictions = all->evictions};
+    adl_struct_write(&result, sizeof result, ret, size);
+}
+
 void adlro_result(struct adlro_environment *env, uint32_t index, struct adlro_result *ret, size_t size)
 {
     struct adl_result all;
     adl_environment_result(env, index, &all);
-    const struct adlro_result result = {.jobs = all.jobs,
-                                        .jct_mean_s = all.value[ADL_METRIC_JCT_MEAN],
-                                        .jct_p99_s = all.value[ADL_METRIC_JCT_P99],
-                                        .throughput_jobs_per_h = all.value[ADL_METRIC_THROUGHPUT],
-                                        .gpu_utilization = all.value[ADL_METRIC_UTILIZATION],
-                                        .makespan_s = all.value[ADL_METRIC_MAKESPAN],
-                                        .reward = all.value[ADL_METRIC_REWARD],
-                                        .energy_j = all.value[ADL_METRIC_ENERGY],
-                                        .sla_attainment = all.value[ADL_METRIC_SLA],
-                                        .sla_jobs = all.sla_jobs,
-                                        .wait_mean_s = all.value[ADL_METRIC_WAIT_MEAN],
-                                        .slowdown_mean = all.value[ADL_METRIC_SLOWDOWN_MEAN],
-                                        .timeouts = all.timeouts,
-                                        .evictions = all.evictions};
-    adl_struct_write(&result, sizeof result, ret, size);
+    adl_result_publish(&all, ret, size);
 }

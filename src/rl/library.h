@@ -4,6 +4,8 @@
 #define ADLRO_RL_LIBRARY_H
 
 #include "base/error.h"
+#include "metrics/metrics.h"
+#include <adlro/adlro.h>
 
 #include <stddef.h>
 
@@ -24,5 +26,8 @@ int adl_struct_read(const struct adl_caller_struct *caller, void *ret, size_t si
 
 /* The other way: writes the members that the caller has; those that this library does not have become zero. */
 void adl_struct_write(const void *data, size_t size, void *ret, size_t caller_size);
+
+/* What the library shows of a run's figures. */
+void adl_result_publish(const struct adl_result *all, struct adlro_result *ret, size_t size);
 
 #endif

@@ -147,27 +147,23 @@ static uint32_t plan_queue(const struct adl_agent_view *view, const struct adl_a
 }
 
 /* Some share of the bank stays free beside the job: a larger job could have used it. */
-static double fragments(const struct adl_agent_view *view, const struct adl_announced *job)
+static float fragment(const struct adl_agent_bank *bank, const struct adl_announced *job)
 {
-    const uint32_t bank = best_fit(view, job);
-    if (bank == ADL_NONE)
-        return 0;
-    return (double)(bank_free(&view->banks[bank]) - job->gpus) / view->banks[bank].gpus;
+    return (float)(bank_free(bank) - job->gpus) / bank->gpus;
 }
 
-static double cost_of(const struct adl_agent_view *view, const struct adl_announced *job, const struct ends *ends,
-                      uint32_t behind, int64_t start_us, int64_t now_us)
+static double cost_of(const struct adl_agent_view *view, const struct adl_announced *job, const struct adl_bid *bid,
+                      int64_t now_us)
 {
     const struct adl_bid_weights *weights = view->weights;
     const double run_us = (double)job->run_us;
     double shares = weights->price * (double)job->price * job->gpus;
     shares += weights->energy * (double)(view->power[job->type] - 1);
-    if (start_us + job->run_us > job->due_us)
+    if (bid->start_us + job->run_us > job->due_us)
         shares += weights->sla;
-    if (start_us == now_us && !job->part)
-        shares += weights->fragment * fragments(view, job);
-    const double delay_us = behind * run_us * job->gpus / ends->count;
-    return (double)(start_us - now_us) + run_us * (1 + shares) + weights->delay * delay_us;
+    shares += weights->fragment * (double)bid->fragment;
+    const double delay_us = bid->behind * run_us * job->gpus / bid->pool_gpus;
+    return (double)(bid->start_us - now_us) + run_us * (1 + shares) + weights->delay * delay_us;
 }
 
 static struct adl_bid bid_for(const struct adl_agent_view *view, const struct adl_announced *job, int64_t now_us)
@@ -176,14 +172,18 @@ static struct adl_bid bid_for(const struct adl_agent_view *view, const struct ad
     list_ends(view, job, now_us, &ends);
     if (job->gpus == 0 || ends.count < job->gpus)
         return (struct adl_bid){.possible = false};
-    const uint32_t behind = plan_queue(view, job, &ends);
-    int64_t start_us = ends.at_us[job->gpus - 1];
-    if (start_us == now_us && best_fit(view, job) == ADL_NONE)
-        start_us = ends.at_us[ends.count - 1]; /* cores or memory are missing, or the GPUs are not in one node */
-    return (struct adl_bid){.possible = true,
-                            .start_us = start_us,
-                            .gpus = job->gpus,
-                            .cost_us = cost_of(view, job, &ends, behind, start_us, now_us)};
+    struct adl_bid bid = {.possible = true, .gpus = job->gpus, .pool_gpus = (uint16_t)ends.count};
+    while (bid.free_gpus < ends.count && ends.at_us[bid.free_gpus] <= now_us)
+        bid.free_gpus++;
+    bid.behind = plan_queue(view, job, &ends);
+    bid.start_us = ends.at_us[job->gpus - 1];
+    const uint32_t bank = bid.start_us == now_us ? best_fit(view, job) : ADL_NONE;
+    if (bank != ADL_NONE && !job->part)
+        bid.fragment = fragment(&view->banks[bank], job);
+    if (bid.start_us == now_us && bank == ADL_NONE)
+        bid.start_us = ends.at_us[ends.count - 1]; /* cores or memory are missing, or the GPUs are not in one node */
+    bid.cost_us = cost_of(view, job, &bid, now_us);
+    return bid;
 }
 
 struct adl_bid adl_agent_bid(const struct adl_agent_view *view, const struct adl_announced *job, int64_t now_us)

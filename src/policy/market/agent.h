@@ -92,8 +92,11 @@ struct adl_bid {
     bool possible;
     double cost_us;
     int64_t start_us;
-    uint16_t gpus;     /* of a part: how many at start_us */
-    uint16_t now_gpus; /* of a part: how many now */
+    uint16_t gpus;                 /* of a part: how many at start_us */
+    uint16_t now_gpus;             /* of a part: how many now */
+    uint16_t pool_gpus, free_gpus; /* of its type: that the agent counts on, and of these not in use */
+    uint32_t behind;               /* jobs of the queue that come after it, as far as it looked */
+    float fragment;                /* share of the bank that stays free beside it */
 };
 
 /* What hosting the job would cost: time until it is done, the delay of jobs behind it, energy, deadline, fragments. */

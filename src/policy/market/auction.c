@@ -1,6 +1,7 @@
 /* auction: what the auctioneer does: it announces a job to a few agents, awards it to the best bid and repeats what was
  * not answered. It knows submissions, predictions and what agents told it. */
 #include "policy/adlro/rest.h"
+#include "policy/market/inquiries.h"
 #include "policy/market/market.h"
 
 #define VAIN_MAX    32 /* announcements in vain before a job waits for a change in the cluster */
@@ -356,6 +357,8 @@ static void decide_auction(struct adl_market *market, uint32_t slot)
     auction->vain = 0;
     auction->phase = ADL_AUCTION_AWARDED;
     link_job(market, slot, winner);
+    if (market->inquiries)
+        adl_inquiries_award(market->inquiries, slot, auction->epoch, winner);
     send_award(market, slot);
 }
 

@@ -1,6 +1,7 @@
 /* hosting: what an agent does: it looks at its own GPUs, answers messages, starts jobs of its queue and tells its load.
  * What it decides comes from the pure functions of agent.h. */
 #include "policy/adlro/rest.h"
+#include "policy/market/inquiries.h"
 #include "policy/market/market.h"
 
 #define REPEATS 6 /* of what nobody acknowledges: at twice the distance each time */
@@ -395,7 +396,13 @@ static void answer(struct adl_market *market, uint32_t agent, const struct adl_m
                                   .start_us = bid.start_us,
                                   .now_gpus = bid.now_gpus};
     message.job.gpus = bid.possible ? bid.gpus : 0;
-    adl_market_send_up(market, agent, message);
+    if (market->inquiries && bid.possible && !ask->job.part) {
+        float features[ADL_BID_FEATURES];
+        adl_bid_observe(&view, &ask->job, &bid, market->now_us, features);
+        adl_inquiries_add(market->inquiries, agent, &message, features);
+    } else {
+        adl_market_send_up(market, agent, message);
+    }
 }
 
 static bool runs_here(const struct adl_market *market, const struct adl_market_agent *self, uint32_t job)

@@ -2,7 +2,7 @@
  * messages. A job is announced to a few agents, biased by what was heard of their loads; each bids what hosting the job
  * would cost; the best bid wins. An agent starts jobs of its queue in order of rank, with a reservation for the first
  * that does not fit. One that is idle asks others for work. docs/market.md has the protocol and what was measured. */
-#include "policy/market/market.h"
+#include "policy/market/inquiries.h"
 
 #include "base/copy.h"
 #include "base/real.h"
@@ -93,9 +93,9 @@ static void destroy(void *policy)
     adl_corrections_destroy(self->corrections);
     adl_directory_clear(&self->directory);
     adl_network_clear(&self->network);
-    void *const owned[] = {self->agents,  self->banks,    self->nodes,     self->gpus,  self->peers,
-                           self->dirty,   self->auctions, self->entries,   self->order, self->parts,
-                           self->started, self->arrivals, self->node_agent};
+    void *const owned[] = {self->agents,  self->banks,    self->nodes,      self->gpus,     self->peers,
+                           self->dirty,   self->auctions, self->entries,    self->order,    self->parts,
+                           self->started, self->arrivals, self->node_agent, self->inquiries};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(self);
@@ -386,12 +386,8 @@ static bool act_next(struct adl_market *self)
     return false;
 }
 
-static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+void adl_market_begin(struct adl_market *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    struct adl_market *self = policy;
-    struct adl_message message;
-    if (self->failed)
-        return ADL_ENOMEM;
     self->decision++;
     self->now_us = state->now_us;
     self->state = state;
@@ -400,21 +396,58 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
     if (self->changed)
         adl_market_announce_stalled(self);
     self->changed = false;
-    for (uint32_t next = 0;;) {
-        if (adl_network_receive(&self->network, self->now_us, &message))
+}
+
+static bool receive(struct adl_market *self, struct adl_message *ret)
+{
+    return (self->inquiries && adl_inquiries_release(self->inquiries, ret)) ||
+           adl_network_receive(&self->network, self->now_us, ret);
+}
+
+/* A job that has joined is announced; false: there is none. */
+static bool announce_next(struct adl_market *self)
+{
+    if (self->arrival_first == self->arrival_count)
+        return false;
+    const uint32_t slot = self->arrivals[self->arrival_first++];
+    if (self->auctions[slot].phase == ADL_AUCTION_NEW)
+        adl_market_announce(self, slot);
+    return true;
+}
+
+int adl_market_continue(struct adl_market *self, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct adl_message message;
+    if (self->failed)
+        return ADL_ENOMEM;
+    self->state = state;
+    self->plan = plan;
+    for (;;) {
+        if (receive(self, &message)) {
+            if (self->inquiries && adl_inquiries_hold(self->inquiries, &message))
+                return 1;
             deliver(self, &message);
-        else if (next < self->arrival_count) {
-            if (self->auctions[self->arrivals[next++]].phase == ADL_AUCTION_NEW)
-                adl_market_announce(self, self->arrivals[next - 1]);
-        } else if (!act_next(self))
+        } else if (self->inquiries && self->inquiries->count > 0) {
+            return 1;
+        } else if (!announce_next(self) && !act_next(self)) {
             break;
+        }
     }
-    self->arrival_count = 0;
+    self->arrival_first = self->arrival_count = 0;
     const int64_t next_us = adl_network_next_us(&self->network);
     if (next_us == INT64_MAX || next_us == self->wake_us || self->live == 0)
         return 0;
     self->wake_us = next_us;
     return adl_plan_wake(plan, next_us);
+}
+
+static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
+{
+    struct adl_market *self = policy;
+    if (self->failed)
+        return ADL_ENOMEM;
+    adl_market_begin(self, state, plan);
+    return adl_market_continue(self, state, plan);
 }
 
 /* ---- copies and words ---- */
@@ -456,6 +489,9 @@ static int copy(void *policy, const void *from)
     ADL_COPY_ARRAY(self, own, other, order, other->entry_count);
     ADL_COPY_ARRAY(self, own, other, parts, other->part_count);
     ADL_COPY_ARRAY(self, own, other, arrivals, other->arrival_count);
+    self->inquiries = own.inquiries;
+    if (self->inquiries && other->inquiries)
+        adl_inquiries_copy(self->inquiries, other->inquiries);
     self->state = NULL;
     self->plan = NULL;
     return 0;
@@ -499,18 +535,32 @@ static void explain(void *policy, const struct adl_state *state, uint32_t slot, 
              entry->phase == ADL_ENTRY_WAITS ? place_in_queue(self, auction->entry) : 0, agent->queue.count);
 }
 
-const struct adl_policy_ops adl_policy_market = {
-    .name = "market",
-    .summary = "an agent for each node bids for jobs that are announced to a few; decisions cost the same at any size",
-    .track_running = false,
-    .takes_reported = true,
-    ADL_POLICY_OPTIONS(options, struct adl_market_options),
-    .create = create,
-    .destroy = destroy,
-    .copy = copy,
-    .rank = rank,
-    .decide = decide,
-    .observe = observe,
-    .inherit = inherit,
-    .explain = explain,
-};
+#define MARKET_OPS                                                                                                     \
+    .name = "market",                                                                                                  \
+    .summary =                                                                                                         \
+        "an agent for each node bids for jobs that are announced to a few; decisions cost the same at any size",       \
+    .track_running = false, .takes_reported = true, ADL_POLICY_OPTIONS(options, struct adl_market_options),            \
+    .destroy = destroy, .copy = copy, .rank = rank, .decide = decide, .observe = observe, .inherit = inherit,          \
+    .explain = explain
+
+const struct adl_policy_ops adl_policy_market = {MARKET_OPS, .create = create};
+
+static int create_asking(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
+                         void **ret_policy, struct adl_error *err)
+{
+    struct adl_market **caller = (struct adl_market **)config->model;
+    struct adl_policy_config own = *config;
+    own.model = NULL;
+    void *policy = NULL;
+    const int status = create(&own, cluster, seed, &policy, err);
+    if (status)
+        return status;
+    if (adl_inquiries_open(policy)) {
+        destroy(policy);
+        return adl_fail(err, ADL_ENOMEM, "out of memory for policy market");
+    }
+    *ret_policy = *caller = policy;
+    return 0;
+}
+
+const struct adl_policy_ops adl_market_asking = {MARKET_OPS, .create = create_asking};

@@ -72,6 +72,8 @@ struct adl_market_options {
     double price_weight, energy_weight, sla_weight, fragment_weight, delay_weight, rank_weight;
 };
 
+struct adl_inquiries;
+
 struct adl_market {
     struct adl_market_options options;
     struct adl_bid_weights weights;
@@ -110,11 +112,17 @@ struct adl_market {
     bool failed;
     uint64_t decision;
     int64_t wake_us;
+    struct adl_inquiries *inquiries; /* the caller bids for the agents; NULL: they do */
     /* of one decision */
     const struct adl_state *state;
     struct adl_plan *plan;
     int64_t now_us;
 };
+
+/* market.c: a decision in parts. Continue: 1 if bids of the caller are due (inquiries.h), 0 if the plan is complete;
+ * negative on failure. */
+void adl_market_begin(struct adl_market *market, const struct adl_state *state, struct adl_plan *plan);
+int adl_market_continue(struct adl_market *market, const struct adl_state *state, struct adl_plan *plan);
 
 /* hosting.c: an agent's side */
 struct adl_agent_view adl_market_view(const struct adl_market *market, uint32_t agent);
