@@ -96,6 +96,38 @@ class Feature(ctypes.Structure):
         return {**texts, "low": self.low, "high": self.high, "scale": self.SCALES[self.scale], "stale_s": self.stale_s}
 
 
+class AgentsConfig(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("scenario", c_char_p),
+        ("jobs", c_uint64),
+        ("oracle", c_int),
+        ("load", c_double),
+        ("tail", c_double),
+        ("settings", c_char_p),
+    ]
+
+
+class AgentsShape(ctypes.Structure):
+    _fields_ = [(name, c_uint32) for name in ("agents", "rows", "features")]
+
+
+class AgentsBuffers(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("row_count", POINTER(c_int32)),
+        ("agents", POINTER(c_int32)),
+        ("jobs", POINTER(c_uint64)),
+        ("observations", POINTER(c_float)),
+        ("bid_s", POINTER(c_double)),
+        ("won", POINTER(c_uint8)),
+        ("rewards", POINTER(c_double)),
+        ("shared_reward", POINTER(c_double)),
+        ("elapsed_s", POINTER(c_double)),
+        ("done", POINTER(c_uint8)),
+    ]
+
+
 FUNCTIONS = {
     "adlro_version": (c_char_p, []),
     "adlro_feature_name": (c_char_p, [c_int, c_int, c_uint32]),
@@ -109,6 +141,15 @@ FUNCTIONS = {
     "adlro_clone": (c_int, [c_void_p, POINTER(c_void_p), c_char_p]),
     "adlro_restore": (c_int, [c_void_p, c_uint32, c_void_p, c_uint32, POINTER(Buffers), c_char_p]),
     "adlro_policy_action": (c_int, [c_void_p, c_uint32, c_char_p, POINTER(c_int32), c_char_p]),
+    "adlro_agents_feature_name": (c_char_p, [c_uint32]),
+    "adlro_agents_create": (c_int, [POINTER(AgentsConfig), POINTER(c_void_p), c_char_p]),
+    "adlro_agents_destroy": (None, [c_void_p]),
+    "adlro_agents_shape": (None, [c_void_p, POINTER(AgentsShape), c_size_t]),
+    "adlro_agents_reset": (c_int, [c_void_p, c_uint64, POINTER(AgentsBuffers), c_char_p]),
+    "adlro_agents_step": (c_int, [c_void_p, c_void_p, POINTER(AgentsBuffers), c_char_p]),
+    "adlro_agents_clone": (c_int, [c_void_p, POINTER(c_void_p), c_char_p]),
+    "adlro_agents_restore": (c_int, [c_void_p, c_void_p, POINTER(AgentsBuffers), c_char_p]),
+    "adlro_agents_result": (None, [c_void_p, POINTER(Result), c_size_t]),
     "adlro_result": (None, [c_void_p, c_uint32, POINTER(Result), c_size_t]),
 }
 

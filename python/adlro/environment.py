@@ -136,18 +136,18 @@ class _Core:
 
     __del__ = close
 
-    @property
-    def parts(self):
-        """The names of the arrays that make an observation."""
-        return [name for name in ("gpus", "state", "actions", "mask") if self.arrays[name][0].size]
+    def observed(self):
+        """The arrays that make an observation; the mask as gymnasium's spaces have and take it."""
+        parts = [name for name in ("gpus", "state", "actions") if self.arrays[name][0].size]
+        return {**{name: self.arrays[name] for name in parts}, "mask": self.arrays["mask"].view(np.int8)}
 
 
 def _single_space(core):
     if spaces is None:
         return None
     parts = {}
-    for name in core.parts:
-        shape = core.arrays[name].shape[1:]
+    for name, array in core.observed().items():
+        shape = array.shape[1:]
         parts[name] = spaces.MultiBinary(shape) if name == "mask" else spaces.Box(-1.0, 1.0, shape, np.float32)
     return spaces.Dict(parts)
 
@@ -182,8 +182,7 @@ class VectorEnv(_VectorBase):
         self.copy = copy
         self.render_mode = None
         self.closed = False
-        self._observation = {name: self._core.arrays[name] for name in self._core.parts}
-        self._mask = self._core.arrays["mask"].view(bool)
+        self._observation = self._core.observed()
         self._ended = np.zeros(num_envs, bool)
         self._seeds = np.arange(1, num_envs + 1)
         if spaces is not None:
@@ -248,7 +247,7 @@ class VectorEnv(_VectorBase):
         return {name: array.copy() for name, array in self._observation.items()} if self.copy else self._observation
 
     def _info(self):
-        return {"action_mask": self._give(self._mask), "elapsed_s": self._give(self._core.arrays["elapsed_s"])}
+        return {"action_mask": self._give(self._observation["mask"]), "elapsed_s": self._give(self._core.arrays["elapsed_s"])}
 
     def results(self):
         """The figures of every episode so far, as `adlro compare` computes them."""
@@ -259,8 +258,7 @@ class VectorEnv(_VectorBase):
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy._core = self._core.clone()
-        copy._observation = {name: copy._core.arrays[name] for name in copy._core.parts}
-        copy._mask = copy._core.arrays["mask"].view(bool)
+        copy._observation = copy._core.observed()
         copy._ended, copy._seeds = self._ended.copy(), self._seeds.copy()
         return copy
 

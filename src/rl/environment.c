@@ -77,6 +77,9 @@ static void write_rows(struct adlro_environment *env, uint32_t index, const stru
         adl_observation_paper(rows, shape->gpus, &out);
         memset(out.actions, 0, (size_t)actions->count * shape->action_features * sizeof *out.actions);
     }
+    /* An observation does not depend on what was offered before. */
+    memset(&out.actions[(size_t)actions->count * shape->action_features], 0,
+           (size_t)(shape->actions - actions->count) * shape->action_features * sizeof *out.actions);
 }
 
 static void show(struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
