@@ -54,7 +54,7 @@ adl_package(adlro adlro admin "" "This package has the program and the service."
 file(WRITE ${PROJECT_BINARY_DIR}/deb-files/conffiles "/etc/adlro/adlro.yaml\n")
 set(CPACK_DEBIAN_ADLRO_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb-files/conffiles)
 adl_package(library libadlro0 libs ""
-            "This package has the library that offers the simulator as an environment for agents.")
+            "This package has the library that offers the simulator to agents.")
 file(WRITE ${PROJECT_BINARY_DIR}/deb-files/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb-files/triggers)
 adl_package(development libadlro-dev libdevel "libadlro0 (= ${PROJECT_VERSION})"

@@ -26,9 +26,12 @@ extern "C" {
 #endif
 
 /* The version of this header; adlro_version() is that of the library in use. */
-#define ADLRO_VERSION_MAJOR 0
-#define ADLRO_VERSION_MINOR 1
-#define ADLRO_VERSION_PATCH 0
+#define ADLRO_VERSION_MAJOR                       0
+#define ADLRO_VERSION_MINOR                       1
+#define ADLRO_VERSION_PATCH                       0
+#define ADLRO_VERSION_NUMBER(major, minor, patch) (((major)*1000 + (minor)) * 1000 + (patch))
+#define ADLRO_VERSION                             ADLRO_VERSION_NUMBER(ADLRO_VERSION_MAJOR, ADLRO_VERSION_MINOR, ADLRO_VERSION_PATCH) /* for #if \
+                                                                                                                                       */
 
 #define ADLRO_ERROR_SIZE 400
 
@@ -58,6 +61,15 @@ struct adlro_config {
     int oracle;           /* 1: run times are known exactly, for bounds */
     double load;          /* multiplies the arrival rate; 0 = 1 */
     double tail;          /* weight of long completion times in the reward; 0 = the reward of the ADLRO paper */
+
+    /* Recorded jobs (docs/traces.md) instead of the scenario's workload: scenario is then a cluster. Every episode is
+     * the whole trace or, if jobs is set, that many consecutive jobs from a place that the seed draws. */
+    const char *trace;
+    const char *throughputs; /* JSON with measured steps/s, for scenarios and traces that need it (gavel108) */
+    int learned;             /* 1: run times are predicted from completed jobs, not from users' limits; always so for
+                              * a trace in which no job has a limit */
+    uint64_t max_decisions;  /* an episode is truncated after that many decisions; 0 = never */
+    double max_s;            /* ... and after this time in the simulation */
 };
 
 struct adlro_shape {
@@ -73,7 +85,7 @@ struct adlro_buffers {
     size_t size;            /* sizeof of this struct; 0 = the members up to done */
     float *gpus;            /* [gpus * gpu_features] each 0..1, or -1 where a value is missing */
     float *state;           /* [state_features] */
-    float *actions;         /* [actions * action_features] */
+    float *actions;         /* [actions * action_features] 0 in rows that are not offered */
     uint8_t *mask;          /* [actions] 1: may be chosen; the first action_count are */
     int32_t *action_count;  /* [1] */
     int32_t *member_offset; /* [actions + 1] GPUs of action a: members[member_offset[a]] .. */
@@ -81,11 +93,36 @@ struct adlro_buffers {
     double *reward;         /* [1] since the last decision, in seconds, never positive */
     double *elapsed_s;      /* [1] since the last decision */
     uint8_t *done;          /* [1] the episode has ended: reset it */
+    uint8_t *truncated;     /* [1] it ended at max_decisions or max_s, with jobs left: gpus, state, actions and mask
+                             * show where, for the value of that state; may be NULL */
 };
 
 struct adlro_result {
     uint64_t jobs;
     double jct_mean_s, jct_p99_s, throughput_jobs_per_h, gpu_utilization, makespan_s, reward;
+    double energy_j;                   /* of all GPUs */
+    double sla_attainment;             /* share of the jobs with an SLA that met it; 1 if none has one */
+    uint64_t sla_jobs;                 /* that have ended */
+    double wait_mean_s, slowdown_mean; /* slowdown: completion time / run time on the fastest GPUs */
+    uint64_t timeouts, evictions;      /* jobs that reached their limit; stops by failed GPUs */
+};
+
+enum adlro_scale {
+    ADLRO_SCALE_FLAG,       /* 0 or 1 */
+    ADLRO_SCALE_LINEAR,     /* low..high onto 0..1 */
+    ADLRO_SCALE_LOG,        /* the same, logarithmic */
+    ADLRO_SCALE_SPREAD,     /* by the quartiles that adlro_fit learned; before, low..high onto 0..1 */
+    ADLRO_SCALE_SPREAD_LOG, /* the same, logarithmic */
+};
+
+/* What a column of an observation is, as docs/features.md has it. */
+struct adlro_feature {
+    const char *name;   /* "queue_of_gpus" */
+    const char *source; /* "job", "telemetry", "cluster", "state" or "belief" */
+    const char *unit;   /* "" if it has none */
+    double low, high;   /* values beyond are clipped to this, in the unit; an observation has 0..1, or -1 if missing */
+    int scale;          /* enum adlro_scale */
+    double stale_s;     /* older values are missing; 0 = never */
 };
 
 const char *adlro_version(void); /* of the library: "MAJOR.MINOR.PATCH" */
@@ -93,6 +130,9 @@ const char *adlro_version(void); /* of the library: "MAJOR.MINOR.PATCH" */
 /* The name of a feature as in docs/features.md: observation is an enum adlro_observation, row an enum adlro_row. NULL
  * where the row has no such feature. */
 const char *adlro_feature_name(int observation, int row, uint32_t index);
+
+/* All that there is to know of it: 0, or -1 where the row has no such feature. */
+int adlro_feature(int observation, int row, uint32_t index, struct adlro_feature *ret, size_t size);
 
 /* Functions that return int return 0, or a negative status with a text in error (which may be NULL). A create that
  * fails leaves *ret alone. */
@@ -127,6 +167,12 @@ int adlro_clone(const struct adlro_environment *environment, struct adlro_enviro
  * restoring again and again allocates nothing. After a failure for lack of memory, reset or restore it. */
 int adlro_restore(struct adlro_environment *environment, uint32_t index, const struct adlro_environment *from,
                   uint32_t from_index, const struct adlro_buffers *buffers, char error[ADLRO_ERROR_SIZE]);
+
+/* What would this policy (`adlro policies`) do here? *ret is the offered action that it would take, or -1 if it would
+ * do what no action does (start another job, stop one). The environment stays as it is. The policy sees the state as it
+ * is now, and plans as if it began now. The first question for a policy allocates, later ones do as the policy does. */
+int adlro_policy_action(struct adlro_environment *environment, uint32_t index, const char *policy, int32_t *ret,
+                        char error[ADLRO_ERROR_SIZE]);
 
 /* The figures of an episode so far, as `adlro compare` computes them. */
 void adlro_result(struct adlro_environment *environment, uint32_t index, struct adlro_result *ret, size_t size);

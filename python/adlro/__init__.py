@@ -3,31 +3,47 @@
     import adlro
     env = adlro.make("paper16", num_envs=64)         # a Gymnasium VectorEnv; without num_envs, an Env
     table = adlro.compare("paper16", policies=["easy", "adlro"], seeds=10)
+    agents = adlro.ParallelEnv("mixed64")            # the agents of policy market, for PettingZoo
     mine = adlro.play(MyPolicy(), "paper16", seeds=range(1, 11))
 
-numpy is the only need. With gymnasium installed the environments are its Env and VectorEnv; without it they have the
-same methods. docs/python.md describes the package.
+numpy is the only need. With gymnasium and pettingzoo installed the environments are theirs; without them they have the
+same methods, but no spaces. docs/python.md describes the package.
 """
 
-from ._library import Error, library_path, program_path, version
-from .environment import Env, VectorEnv, make
-from .experiments import compare, policies, replay
-from .policy import Policy, Choice, View, play
+import importlib
 
-__all__ = [
-    "Choice",
-    "Env",
-    "Error",
-    "Policy",
-    "VectorEnv",
-    "View",
-    "compare",
-    "library_path",
-    "make",
-    "play",
-    "policies",
-    "program_path",
-    "replay",
-    "version",
-]
-__version__ = version()
+# Loaded at their first use: a policy that enters the arena (adlro.enter) needs neither numpy nor the library.
+_WHERE = {
+    "Agents": "agents",
+    "Choice": "policy",
+    "Env": "environment",
+    "Error": "_library",
+    "ParallelEnv": "agents",
+    "Policy": "policy",
+    "VectorEnv": "environment",
+    "View": "policy",
+    "compare": "experiments",
+    "enter": "entry",
+    "library_path": "_library",
+    "make": "environment",
+    "play": "policy",
+    "policies": "experiments",
+    "program_path": "_library",
+    "replay": "experiments",
+    "version": "_library",
+}
+__all__ = list(_WHERE)
+
+
+def __getattr__(name):
+    if name == "__version__":
+        return __getattr__("version")()
+    if name not in _WHERE:
+        raise AttributeError(f"module 'adlro' has no attribute {name!r}")
+    value = getattr(importlib.import_module("." + _WHERE[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_WHERE, "__version__"])

@@ -25,6 +25,11 @@ class Config(ctypes.Structure):
         ("oracle", c_int),
         ("load", c_double),
         ("tail", c_double),
+        ("trace", c_char_p),
+        ("throughputs", c_char_p),
+        ("learned", c_int),
+        ("max_decisions", c_uint64),
+        ("max_s", c_double),
     ]
 
 
@@ -48,22 +53,85 @@ class Buffers(ctypes.Structure):
         ("reward", POINTER(c_double)),
         ("elapsed_s", POINTER(c_double)),
         ("done", POINTER(c_uint8)),
+        ("truncated", POINTER(c_uint8)),
     ]
 
 
 class Result(ctypes.Structure):
-    _fields_ = [("jobs", c_uint64)] + [
-        (name, c_double)
-        for name in ("jct_mean_s", "jct_p99_s", "throughput_jobs_per_h", "gpu_utilization", "makespan_s", "reward")
+    _fields_ = [
+        ("jobs", c_uint64),
+        ("jct_mean_s", c_double),
+        ("jct_p99_s", c_double),
+        ("throughput_jobs_per_h", c_double),
+        ("gpu_utilization", c_double),
+        ("makespan_s", c_double),
+        ("reward", c_double),
+        ("energy_j", c_double),
+        ("sla_attainment", c_double),
+        ("sla_jobs", c_uint64),
+        ("wait_mean_s", c_double),
+        ("slowdown_mean", c_double),
+        ("timeouts", c_uint64),
+        ("evictions", c_uint64),
     ]
 
     def as_dict(self):
         return {name: getattr(self, name) for name, _ in self._fields_}
 
 
+class Feature(ctypes.Structure):
+    SCALES = ("flag", "linear", "log", "spread", "spread_log")
+    _fields_ = [
+        ("name", c_char_p),
+        ("source", c_char_p),
+        ("unit", c_char_p),
+        ("low", c_double),
+        ("high", c_double),
+        ("scale", c_int),
+        ("stale_s", c_double),
+    ]
+
+    def as_dict(self):
+        texts = {name: getattr(self, name).decode() for name in ("name", "source", "unit")}
+        return {**texts, "low": self.low, "high": self.high, "scale": self.SCALES[self.scale], "stale_s": self.stale_s}
+
+
+class AgentsConfig(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("scenario", c_char_p),
+        ("jobs", c_uint64),
+        ("oracle", c_int),
+        ("load", c_double),
+        ("tail", c_double),
+        ("settings", c_char_p),
+    ]
+
+
+class AgentsShape(ctypes.Structure):
+    _fields_ = [(name, c_uint32) for name in ("agents", "rows", "features")]
+
+
+class AgentsBuffers(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("row_count", POINTER(c_int32)),
+        ("agents", POINTER(c_int32)),
+        ("jobs", POINTER(c_uint64)),
+        ("observations", POINTER(c_float)),
+        ("bid_s", POINTER(c_double)),
+        ("won", POINTER(c_uint8)),
+        ("rewards", POINTER(c_double)),
+        ("shared_reward", POINTER(c_double)),
+        ("elapsed_s", POINTER(c_double)),
+        ("done", POINTER(c_uint8)),
+    ]
+
+
 FUNCTIONS = {
     "adlro_version": (c_char_p, []),
     "adlro_feature_name": (c_char_p, [c_int, c_int, c_uint32]),
+    "adlro_feature": (c_int, [c_int, c_int, c_uint32, POINTER(Feature), c_size_t]),
     "adlro_create": (c_int, [POINTER(Config), POINTER(c_void_p), c_char_p]),
     "adlro_destroy": (None, [c_void_p]),
     "adlro_shape": (None, [c_void_p, POINTER(Shape), c_size_t]),
@@ -72,6 +140,16 @@ FUNCTIONS = {
     "adlro_step": (c_int, [c_void_p, c_void_p, POINTER(Buffers), c_char_p]),
     "adlro_clone": (c_int, [c_void_p, POINTER(c_void_p), c_char_p]),
     "adlro_restore": (c_int, [c_void_p, c_uint32, c_void_p, c_uint32, POINTER(Buffers), c_char_p]),
+    "adlro_policy_action": (c_int, [c_void_p, c_uint32, c_char_p, POINTER(c_int32), c_char_p]),
+    "adlro_agents_feature_name": (c_char_p, [c_uint32]),
+    "adlro_agents_create": (c_int, [POINTER(AgentsConfig), POINTER(c_void_p), c_char_p]),
+    "adlro_agents_destroy": (None, [c_void_p]),
+    "adlro_agents_shape": (None, [c_void_p, POINTER(AgentsShape), c_size_t]),
+    "adlro_agents_reset": (c_int, [c_void_p, c_uint64, POINTER(AgentsBuffers), c_char_p]),
+    "adlro_agents_step": (c_int, [c_void_p, c_void_p, POINTER(AgentsBuffers), c_char_p]),
+    "adlro_agents_clone": (c_int, [c_void_p, POINTER(c_void_p), c_char_p]),
+    "adlro_agents_restore": (c_int, [c_void_p, c_void_p, POINTER(AgentsBuffers), c_char_p]),
+    "adlro_agents_result": (None, [c_void_p, POINTER(Result), c_size_t]),
     "adlro_result": (None, [c_void_p, c_uint32, POINTER(Result), c_size_t]),
 }
 

@@ -8,7 +8,7 @@ import ctypes
 
 import numpy as np
 
-from ._library import Buffers, Config, ErrorText, Result, Shape, library
+from ._library import Buffers, Config, ErrorText, Feature, Result, Shape, library
 
 try:
     import gymnasium
@@ -30,18 +30,24 @@ def make(scenario, num_envs=None, **options):
     return Env(scenario, **options) if num_envs is None else VectorEnv(scenario, num_envs, **options)
 
 
+def _file(name):
+    return None if name is None else str(name).encode()
+
+
 class _Core:
     """The environments of the library and the arrays that it writes to."""
 
-    def __init__(self, scenario, count, jobs, observation, oracle, load, tail):
+    def __init__(self, scenario, count, observation, *, jobs=0, oracle=False, learned=False, load=0.0, tail=0.0,
+                 trace=None, throughputs=None, max_steps=None, max_s=None):
         if observation not in OBSERVATIONS:
             raise ValueError(f"observation must be one of {', '.join(OBSERVATIONS)}, not {observation!r}")
         self.library, self.error = library(), ErrorText()
         self.handle = ctypes.c_void_p()
         self.observation = observation
         config = Config(
-            size=ctypes.sizeof(Config), scenario=str(scenario).encode(), count=count, jobs=jobs,
-            observation=OBSERVATIONS[observation], oracle=int(oracle), load=load, tail=tail,
+            size=ctypes.sizeof(Config), scenario=_file(scenario), count=count, jobs=jobs,
+            observation=OBSERVATIONS[observation], oracle=int(oracle), load=load, tail=tail, trace=_file(trace),
+            throughputs=_file(throughputs), learned=int(learned), max_decisions=max_steps or 0, max_s=max_s or 0.0,
         )
         self.error.check(self.library.adlro_create(ctypes.byref(config), ctypes.byref(self.handle), self.error.buffer))
         self.shape = Shape()
@@ -61,6 +67,7 @@ class _Core:
             "reward": np.zeros(n, np.float64),
             "elapsed_s": np.zeros(n, np.float64),
             "done": np.zeros(n, np.uint8),
+            "truncated": np.zeros(n, np.uint8),
         }
         self.buffers = Buffers(size=ctypes.sizeof(Buffers))
         for name, kind in Buffers._fields_[1:]:
@@ -103,13 +110,24 @@ class _Core:
             )
         )
 
+    def policy_action(self, index, policy):
+        """The number of the offered action that the policy would take, or -1."""
+        action = ctypes.c_int32()
+        self.error.check(
+            self.library.adlro_policy_action(
+                self.handle, index, policy.encode(), ctypes.byref(action), self.error.buffer
+            )
+        )
+        return action.value
+
+    def features(self, row):
+        found, feature, kind = [], Feature(), OBSERVATIONS[self.observation]
+        while not self.library.adlro_feature(kind, ROWS[row], len(found), ctypes.byref(feature), ctypes.sizeof(Feature)):
+            found.append(feature.as_dict())
+        return found
+
     def feature_names(self, row):
-        names, number = [], ROWS[row]
-        while True:
-            name = self.library.adlro_feature_name(OBSERVATIONS[self.observation], number, len(names))
-            if name is None:
-                return names
-            names.append(name.decode())
+        return [feature["name"] for feature in self.features(row)]
 
     def close(self):
         if getattr(self, "handle", None):
@@ -118,18 +136,18 @@ class _Core:
 
     __del__ = close
 
-    @property
-    def parts(self):
-        """The names of the arrays that make an observation."""
-        return [name for name in ("gpus", "state", "actions", "mask") if self.arrays[name][0].size]
+    def observed(self):
+        """The arrays that make an observation; the mask as gymnasium's spaces have and take it."""
+        parts = [name for name in ("gpus", "state", "actions") if self.arrays[name][0].size]
+        return {**{name: self.arrays[name] for name in parts}, "mask": self.arrays["mask"].view(np.int8)}
 
 
 def _single_space(core):
     if spaces is None:
         return None
     parts = {}
-    for name in core.parts:
-        shape = core.arrays[name].shape[1:]
+    for name, array in core.observed().items():
+        shape = array.shape[1:]
         parts[name] = spaces.MultiBinary(shape) if name == "mask" else spaces.Box(-1.0, 1.0, shape, np.float32)
     return spaces.Dict(parts)
 
@@ -142,8 +160,13 @@ class VectorEnv(_VectorBase):
     observation  "actions" (default; its size does not depend on the cluster), "all" (with a row for each GPU), or
                  "paper" (the state of the ADLRO paper)
     oracle       run times are known exactly, for bounds
+    learned      run times are predicted from completed jobs, not from users' limits
     load, tail   see docs/environment.md
+    trace        a file of recorded jobs (docs/traces.md) in place of the scenario's workload; scenario is then a
+                 cluster ("pool64"). With jobs=N an episode is N consecutive jobs from a place that the seed draws
+    throughputs  JSON with measured speeds, for scenarios and traces that need it (gavel108)
     max_steps    decisions after which an episode is truncated; None: never
+    max_s        time in the simulation after which it is truncated; None: never
     copy         observations are copies and not views of the environment's arrays
 
     An observation is a dict of arrays: "state" [n, features], "actions" [n, actions, features], "mask" [n, actions], and
@@ -153,18 +176,14 @@ class VectorEnv(_VectorBase):
 
     metadata = {"render_modes": [], "autoreset_mode": _NEXT_STEP}
 
-    def __init__(self, scenario, num_envs=1, *, jobs=0, observation="actions", oracle=False, load=0.0, tail=0.0,
-                 max_steps=None, copy=False):
-        self._core = _Core(scenario, num_envs, jobs, observation, oracle, load, tail)
+    def __init__(self, scenario, num_envs=1, *, observation="actions", copy=False, **options):
+        self._core = _Core(scenario, num_envs, observation, **options)
         self.num_envs = num_envs
-        self.max_steps = max_steps
         self.copy = copy
         self.render_mode = None
         self.closed = False
-        self._observation = {name: self._core.arrays[name] for name in self._core.parts}
-        self._mask = self._core.arrays["mask"].view(bool)
+        self._observation = self._core.observed()
         self._ended = np.zeros(num_envs, bool)
-        self._steps = np.zeros(num_envs, np.int64)
         self._seeds = np.arange(1, num_envs + 1)
         if spaces is not None:
             self.single_observation_space = _single_space(self._core)
@@ -175,6 +194,16 @@ class VectorEnv(_VectorBase):
     def feature_names(self, row):
         """The names of the features of a row "gpus", "state" or "actions" (docs/features.md)."""
         return self._core.feature_names(row)
+
+    def features(self, row):
+        """What each column of a row is: a dict with name, source, unit, low, high, scale and stale_s."""
+        return self._core.features(row)
+
+    def policy_actions(self, policy):
+        """What would this policy do here? For each environment the number of the offered action that it would take, or
+        -1: it would start a job that is not offered, or stop one; or the episode has ended."""
+        ended = self._core.arrays["done"]
+        return np.array([-1 if ended[i] else self._core.policy_action(i, policy) for i in range(self.num_envs)], np.int32)
 
     def fit(self, first_seed=1, episodes=8):
         """Plays episodes to learn the spread of features without a natural range. Use training seeds."""
@@ -189,32 +218,26 @@ class VectorEnv(_VectorBase):
         for index, first in enumerate(self._seeds):
             self._core.reset(index, int(first))
         self._ended[:] = False
-        self._steps[:] = 0
         return self._observe(), self._info()
 
     def step(self, actions):
         core = self._core
         core.chosen[:] = actions
         core.step()
-        self._steps += 1
         reward = core.arrays["reward"]
         if self._ended.any():
             self._begin_again(reward)
-        terminated = core.arrays["done"].view(bool)
-        truncated = np.zeros(self.num_envs, bool)
-        if self.max_steps is not None:
-            truncated = (self._steps >= self.max_steps) & ~terminated
         info = self._info()
-        self._ended = terminated | truncated
+        truncated = core.arrays["truncated"].astype(bool)
+        self._ended = core.arrays["done"].astype(bool)
         if self._ended.any():
             info["result"] = [core.result(i) if ended else None for i, ended in enumerate(self._ended)]
-        return self._observe(), self._give(reward), self._give(terminated), truncated, info
+        return self._observe(), self._give(reward), self._ended & ~truncated, truncated, info
 
     def _begin_again(self, reward):
         for index in np.flatnonzero(self._ended):
             self._seeds[index] += self.num_envs
             self._core.reset(int(index), int(self._seeds[index]))
-            self._steps[index] = 0
             reward[index] = 0.0
 
     def _give(self, array):
@@ -224,7 +247,7 @@ class VectorEnv(_VectorBase):
         return {name: array.copy() for name, array in self._observation.items()} if self.copy else self._observation
 
     def _info(self):
-        return {"action_mask": self._give(self._mask), "elapsed_s": self._give(self._core.arrays["elapsed_s"])}
+        return {"action_mask": self._give(self._observation["mask"]), "elapsed_s": self._give(self._core.arrays["elapsed_s"])}
 
     def results(self):
         """The figures of every episode so far, as `adlro compare` computes them."""
@@ -235,16 +258,15 @@ class VectorEnv(_VectorBase):
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy._core = self._core.clone()
-        copy._observation = {name: copy._core.arrays[name] for name in copy._core.parts}
-        copy._mask = copy._core.arrays["mask"].view(bool)
-        copy._ended, copy._steps, copy._seeds = self._ended.copy(), self._steps.copy(), self._seeds.copy()
+        copy._observation = copy._core.observed()
+        copy._ended, copy._seeds = self._ended.copy(), self._seeds.copy()
         return copy
 
     def restore(self, other):
         """Takes every environment back to where a clone of this one is. Returns the observation there."""
         for index in range(self.num_envs):
             self._core.restore(index, other._core, index)
-        self._ended, self._steps, self._seeds = other._ended.copy(), other._steps.copy(), other._seeds.copy()
+        self._ended, self._seeds = other._ended.copy(), other._seeds.copy()
         return self._observe()
 
     def close(self, **_):
@@ -293,6 +315,13 @@ class Env(_EnvBase):
 
     def feature_names(self, row):
         return self._vector.feature_names(row)
+
+    def features(self, row):
+        return self._vector.features(row)
+
+    def policy_action(self, policy):
+        """The number of the offered action that this policy would take here, or -1."""
+        return int(self._vector.policy_actions(policy)[0])
 
     def fit(self, first_seed=1, episodes=8):
         self._vector.fit(first_seed, episodes)

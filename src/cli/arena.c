@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "experiment/arena_setup.h"
 #include "experiment/run.h"
+#include "nn/model_file.h"
 #include "report/arena/arena_json.h"
 #include "report/arena/arena_page.h"
 #include "report/arena/arena_table.h"
@@ -24,7 +25,7 @@
 struct options {
     bool quick;
     const char *out;
-    const char *policies, *ours, *workloads;
+    const char *policies, *ours, *entry, *workloads;
     struct adl_choice_options choice;
     int range;
     int64_t seeds;
@@ -52,7 +53,10 @@ static const struct adl_option table[] = {
     {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "DIR",
      "folder for finished cells; a run that was stopped continues there"},
     {"policies", 'p', ADL_OPTION_TEXT, AT(policies), 0, 0, NULL, "P[,P...]", "policies instead of all"},
-    {"ours", 0, ADL_OPTION_TEXT, AT(ours), 0, 0, NULL, "P", "the policy that is compared with the best of the others"},
+    {"ours", 0, ADL_OPTION_TEXT, AT(ours), 0, 0, NULL, "P",
+     "the policy that is compared with the best of the others (default adlro)"},
+    {"entry", 'e', ADL_OPTION_TEXT, AT(entry), 0, 0, NULL, "FILE",
+     "ours is what this file has: a plugin (.so), a program (.py), or a network from `adlro train dqn`"},
     ADL_CHOICE_ROWS(struct options, choice, ADL_SET_HELP, ADL_VARIANTS_HELP),
     {"workloads", 'w', ADL_OPTION_TEXT, AT(workloads), 0, 0, NULL, "W[,W...]",
      "only these workloads or groups (frozen, shift, random, trace)"},
@@ -84,7 +88,7 @@ static const struct adl_verb verb = {
         "Runs every policy on a suite of workloads and compares one of them with the best of the others on each.",
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro arena --quick --ours dqn",
+    .example = "adlro arena --quick --entry ./mine.so",
 };
 
 /* ---- progress ---- */
@@ -230,9 +234,51 @@ static int write_reports(const struct options *o, const struct adl_arena *arena,
     return status;
 }
 
+/* ---- the entry ---- */
+
+static int refuse_entry(const struct options *o, const char *other, struct adl_error *err)
+{
+    return adl_fail(err, ADL_EINVAL, "--entry %.200s says what ours is: leave %s out", o->entry, other);
+}
+
+/* The file of --entry becomes one of --model or --policy-plugin; which it is, its first bytes say. */
+static int take_entry(struct options *o, struct adl_error *err)
+{
+    char head[sizeof ADL_MODEL_MAGIC - 1] = "";
+    FILE *file = o->entry ? fopen(o->entry, "rb") : NULL;
+    if (!o->entry)
+        return 0;
+    if (!file)
+        return adl_fail(err, ADL_EINVAL, "--entry %.200s: %s", o->entry, strerror(errno));
+    const bool model =
+        fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, ADL_MODEL_MAGIC, sizeof head) == 0;
+    fclose(file);
+    if (o->ours)
+        return refuse_entry(o, "--ours", err);
+    if (model && o->model)
+        return refuse_entry(o, "--model", err);
+    if (!model && o->choice.plugins.count == ADL_OPTION_LIST_MAX)
+        return adl_fail(err, ADL_EINVAL, "--entry %.200s: there are too many plugins already", o->entry);
+    if (model)
+        o->model = o->entry;
+    else
+        o->choice.plugins.items[o->choice.plugins.count++] = o->entry;
+    return 0;
+}
+
+/* The plugin of the entry is the last one. */
+static const char *find_ours(const struct options *o, const struct adl_cli_plugins *plugins)
+{
+    if (o->ours)
+        return o->ours;
+    if (o->entry)
+        return o->model == o->entry ? "dqn" : plugins->policies[plugins->count - 1]->name;
+    return adl_policy_find("adlro") ? "adlro" : "dqn";
+}
+
 static int run(int argc, char **argv)
 {
-    struct options o = {.out = "arena-cells", .budget_s = 1200, .ours = adl_policy_find("adlro") ? "adlro" : "dqn"};
+    struct options o = {.out = "arena-cells", .budget_s = 1200};
     struct adl_operands operands;
     struct adl_error err;
     struct adl_cli_plugins plugins = {0};
@@ -245,13 +291,17 @@ static int run(int argc, char **argv)
     const char *outputs[] = {o.json, o.html};
     int status = adl_outputs_check(outputs, 2, "", &err);
     if (status == 0)
+        status = take_entry(&o, &err);
+    if (status == 0)
         status = adl_cli_plugins_load(&o.choice.plugins, &plugins, &err);
     if (status == 0)
         status = adl_cli_model(o.model, &scenario, &model, &err);
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a wrong file name */
-    if (status == 0)
+    if (status == 0) {
+        o.ours = find_ours(&o, &plugins);
         status = run_arena(&o, &plugins, &scenario, &arena, &err);
+    }
     if (status == 0)
         status = write_reports(&o, &arena, &err);
     adl_arena_clear(&arena);

@@ -17,7 +17,7 @@ struct adl_choice_options {
     "an option of a policy, [POLICY.]OPTION=VALUE; without POLICY for all that have it; may be repeated"
 #define ADL_VARIANTS_HELP "YAML with variants: policies with options and a name of their own, for use with --policies"
 
-#define ADL_PLUGIN_HELP "a shared object with a policy of its own (adlro/policy.h); may be repeated"
+#define ADL_PLUGIN_HELP "a policy of your own: a shared object (adlro/policy.h) or a program (.py); may be repeated"
 
 /* Rows of a verb's table; member is a struct adl_choice_options of the verb's struct. */
 #define ADL_CHOICE_ROWS(type, member, set_help, variants_help)                                                         \

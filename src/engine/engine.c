@@ -497,6 +497,8 @@ static int decide(struct adl_engine *engine, struct adl_error *err)
         const int decided = call_policy(engine, ops);
         if (decided == ADL_ENOMEM)
             return adl_fail(err, decided, "out of memory in policy %s", ops->name);
+        if (decided == ADL_EIO) /* one from outside the program */
+            return adl_fail(err, decided, "policy %s has failed, or gave no answer that can be understood", ops->name);
         if (decided == 0 && engine->plan.command_count == 0)
             return 0;
         bool refused = decided != 0, acted = false;

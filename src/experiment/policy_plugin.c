@@ -1,6 +1,7 @@
 #include "experiment/policy_plugin.h"
 
 #include "base/suggest.h"
+#include "experiment/policy_program.h"
 #include "policy/mechanism/placement.h"
 
 #include <adlro/policy.h>
@@ -17,8 +18,11 @@ _Static_assert(ADLRO_POLICY_TEXT_SIZE == ADL_POLICY_TEXT_SIZE, "texts of options
 _Static_assert(sizeof(bool) == sizeof(uint8_t), "options that are true or false have another size");
 
 struct adl_policy_plugin {
-    void *library;
-    const struct adlro_policy *policy;
+    void *library;    /* NULL: it is a program */
+    const char *path; /* of the program */
+    char name[ADL_NAME_SIZE], summary[ADL_NAME_SIZE + 32];
+    struct adlro_policy program;
+    const struct adlro_policy *policy; /* of the library, or the program's */
     struct adl_policy_option *options; /* as the program has them */
     struct adl_policy_ops ops;         /* its context is this plugin */
 };
@@ -171,23 +175,37 @@ static void destroy(void *policy)
     free(guest);
 }
 
+static int begin(const struct adl_policy_plugin *plugin, struct guest *guest, uint64_t seed, struct adl_error *err)
+{
+    struct adl_policy_program *program = NULL;
+    if (!plugin->path) {
+        guest->self = plugin->policy->create(guest->options, seed);
+        return 0;
+    }
+    const int status = adl_policy_program_start(plugin->path, seed, &program, err);
+    guest->self = program;
+    return status;
+}
+
 static int create(const struct adl_policy_config *config, const struct adl_cluster *cluster, uint64_t seed,
                   void **ret_policy, struct adl_error *err)
 {
     (void)cluster;
     const struct adl_policy_plugin *plugin = config->ops->context;
     struct guest *guest = calloc(1, sizeof *guest);
+    int status = 0;
     if (guest) {
         guest->policy = plugin->policy;
         guest->options = malloc(plugin->policy->options_size + 1);
     }
     if (guest && guest->options) {
-        memcpy(guest->options, config->options, plugin->policy->options_size);
-        guest->self = plugin->policy->create(guest->options, seed);
+        if (plugin->policy->options_size > 0)
+            memcpy(guest->options, config->options, plugin->policy->options_size);
+        status = begin(plugin, guest, seed, err);
     }
     if (!guest || !guest->self) {
         destroy(guest);
-        return adl_fail(err, ADL_ENOMEM, "out of memory for policy %s", plugin->policy->name);
+        return status ? status : adl_fail(err, ADL_ENOMEM, "out of memory for policy %s", plugin->policy->name);
     }
     *ret_policy = guest;
     return 0;
@@ -227,7 +245,7 @@ static int decide(void *policy, const struct adl_state *state, struct adl_plan *
                         .plan = plan,
                         .started = &started};
     const int status = list_jobs(guest, state, &call.view);
-    return status ? status : guest->policy->decide(guest->self, &call.view) < 0 ? ADL_EREFUSED : 0;
+    return status ? status : guest->policy->decide(guest->self, &call.view) < 0 ? ADL_EIO : 0;
 }
 
 /* ---- loading ---- */
@@ -316,25 +334,8 @@ static int check(struct adl_policy_plugin *plugin, struct adl_error *err)
     return fault ? adl_fail(err, ADL_EINVAL, "%s", fault) : take_options(plugin, err);
 }
 
-int adl_policy_plugin_load(const char *path, struct adl_policy_plugin **ret, struct adl_error *err)
+static void fill_ops(struct adl_policy_plugin *plugin)
 {
-    struct adl_policy_plugin *plugin = calloc(1, sizeof *plugin);
-    struct adl_error inner = {{0}};
-    char here[4096];
-    if (!plugin)
-        return adl_fail(err, ADL_ENOMEM, "out of memory for a plugin");
-    snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path); /* not a name to be searched for */
-    plugin->library = dlopen(here, RTLD_NOW | RTLD_LOCAL);
-    if (!plugin->library) {
-        free(plugin);
-        return adl_fail(err, ADL_EINVAL, "--policy-plugin %.150s: %.200s", path, dlerror());
-    }
-    plugin->policy = dlsym(plugin->library, SYMBOL);
-    const int status = check(plugin, &inner);
-    if (status) {
-        adl_policy_plugin_unload(plugin);
-        return adl_fail(err, status, "--policy-plugin %.150s: %s", path, inner.text);
-    }
     plugin->ops = (struct adl_policy_ops){.name = plugin->policy->name,
                                           .summary = plugin->policy->summary,
                                           .options = plugin->options,
@@ -344,6 +345,66 @@ int adl_policy_plugin_load(const char *path, struct adl_policy_plugin **ret, str
                                           .create = create,
                                           .destroy = destroy,
                                           .decide = decide};
+}
+
+static int load_library(const char *path, struct adl_policy_plugin *plugin, struct adl_error *err)
+{
+    char here[4096];
+    snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path); /* not a name to be searched for */
+    plugin->library = dlopen(here, RTLD_NOW | RTLD_LOCAL);
+    if (!plugin->library)
+        return adl_fail(err, ADL_EINVAL, "%.200s", dlerror());
+    plugin->policy = dlsym(plugin->library, SYMBOL);
+    return check(plugin, err);
+}
+
+/* ---- programs ---- */
+
+static int decide_program(void *program, const struct adlro_policy_view *view)
+{
+    return adl_policy_program_decide(program, view);
+}
+
+static void end_program(void *program)
+{
+    adl_policy_program_end(program);
+}
+
+/* The policy is called as the file is, without its folder and ending. */
+static int load_program(const char *path, struct adl_policy_plugin *plugin, struct adl_error *err)
+{
+    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    const char *fault = adl_policy_program_fault(path);
+    if (fault)
+        return adl_fail(err, ADL_EINVAL, "%s", fault);
+    snprintf(plugin->name, sizeof plugin->name, "%.*s", (int)strcspn(base, "."), base);
+    snprintf(plugin->summary, sizeof plugin->summary, "the program %.40s", base);
+    plugin->path = path;
+    plugin->program = (struct adlro_policy){
+        .name = plugin->name, .summary = plugin->summary, .destroy = end_program, .decide = decide_program};
+    plugin->policy = &plugin->program;
+    fault = name_fault(plugin->name);
+    return fault ? adl_fail(err, ADL_EINVAL, "the policy is called '%s', as its file: %s", plugin->name, fault) : 0;
+}
+
+static bool is_library(const char *path)
+{
+    const size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".so") == 0;
+}
+
+int adl_policy_plugin_load(const char *path, struct adl_policy_plugin **ret, struct adl_error *err)
+{
+    struct adl_policy_plugin *plugin = calloc(1, sizeof *plugin);
+    struct adl_error inner = {{0}};
+    if (!plugin)
+        return adl_fail(err, ADL_ENOMEM, "out of memory for a plugin");
+    const int status = is_library(path) ? load_library(path, plugin, &inner) : load_program(path, plugin, &inner);
+    if (status) {
+        adl_policy_plugin_unload(plugin);
+        return adl_fail(err, status, "%.150s: %s", path, inner.text);
+    }
+    fill_ops(plugin);
     *ret = plugin;
     return 0;
 }
@@ -353,7 +414,8 @@ void adl_policy_plugin_unload(struct adl_policy_plugin *plugin)
     if (!plugin)
         return;
     free(plugin->options);
-    dlclose(plugin->library);
+    if (plugin->library)
+        dlclose(plugin->library);
     free(plugin);
 }
 

@@ -1,4 +1,5 @@
-/* policy_plugin: policies from shared objects, through include/adlro/policy.h. */
+/* policy_plugin: policies from outside the program: shared objects, through include/adlro/policy.h, and programs of
+ * their own (experiment/policy_program.h). */
 #ifndef ADLRO_EXPERIMENT_POLICY_PLUGIN_H
 #define ADLRO_EXPERIMENT_POLICY_PLUGIN_H
 
@@ -6,7 +7,8 @@
 
 struct adl_policy_plugin;
 
-/* Loads and checks one. */
+/* Loads and checks one: a shared object if the path ends in .so, which is then loaded, else a program. path outlives
+ * it. */
 int adl_policy_plugin_load(const char *path, struct adl_policy_plugin **ret, struct adl_error *err);
 void adl_policy_plugin_unload(struct adl_policy_plugin *plugin); /* accepts NULL; after its last policy is destroyed */
 

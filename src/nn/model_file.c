@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC        "ADLROMDL"
 #define HEAD_SIZE    24
 #define SECTION_HEAD (ADL_MODEL_TAG_MAX + 8)
 #define SEAL_SIZE    8
@@ -213,7 +212,7 @@ int adl_model_encode(const struct adl_model *model, struct adl_text *ret_bytes, 
     struct adl_text manifest = {0};
     const size_t start = ret_bytes->size;
     write_manifest(model, &manifest);
-    adl_text_put(ret_bytes, MAGIC);
+    adl_text_put(ret_bytes, ADL_MODEL_MAGIC);
     adl_bytes_put_u32(ret_bytes, ADL_MODEL_VERSION);
     adl_bytes_put_u32(ret_bytes, (uint32_t)model->section_count + 2);
     adl_bytes_put_u64(ret_bytes, size + manifest.size);
@@ -245,7 +244,7 @@ int adl_model_encode(const struct adl_model *model, struct adl_text *ret_bytes, 
 static int check_frame(const unsigned char *bytes, size_t size, struct adl_error *err)
 {
     if (size < HEAD_SIZE + SEAL_SIZE || !adl_model_is(bytes, size))
-        return adl_fail(err, ADL_EINVAL, "not a model: a model's file begins with %s", MAGIC);
+        return adl_fail(err, ADL_EINVAL, "not a model: a model's file begins with %s", ADL_MODEL_MAGIC);
     const uint32_t version = adl_bytes_u32(bytes + 8), sections = adl_bytes_u32(bytes + 12);
     if (version != ADL_MODEL_VERSION)
         return adl_fail(err, ADL_EINVAL, "it is a model's file of version %" PRIu32 "; this program reads version %d",
@@ -342,7 +341,7 @@ static int take_over(struct adl_model *model, const struct adl_model_section *pa
 
 bool adl_model_is(const void *bytes, size_t size)
 {
-    return size >= 8 && memcmp(bytes, MAGIC, 8) == 0;
+    return size >= 8 && memcmp(bytes, ADL_MODEL_MAGIC, 8) == 0;
 }
 
 int adl_model_decode(const void *bytes, size_t size, uint32_t schema, struct adl_model *ret, struct adl_error *err)

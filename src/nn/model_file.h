@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ADL_MODEL_MAGIC "ADLROMDL"
+
 #define ADL_MODEL_VERSION      1
 #define ADL_MODEL_TAG_MAX      16
 #define ADL_MODEL_SECTIONS_MAX 16

@@ -12,11 +12,24 @@
 #include <math.h>
 #include <string.h>
 
+/* One policy on one seed is a run, and its page is about what happened in it. */
+static bool is_run(const struct adl_comparison *comparison)
+{
+    return comparison->policy_count == 1 && comparison->seed_count == 1;
+}
+
+static const char *kind_of(const struct adl_comparison *comparison)
+{
+    return is_run(comparison) ? "One run of a scheduling policy" : "Comparison of scheduling policies";
+}
+
 static void put_header(struct adl_text *text, const struct adl_comparison *comparison)
 {
     const struct adl_scenario *scenario = comparison->scenario;
     struct adl_text cluster = {0};
-    adl_text_put(text, "<header>\n<p class=\"kicker\">Comparison of scheduling policies</p>\n<h1>");
+    adl_text_put(text, "<header>\n<p class=\"kicker\">");
+    adl_text_put(text, kind_of(comparison));
+    adl_text_put(text, "</p>\n<h1>");
     adl_html_put(text, scenario->name);
     adl_text_put(text, "</h1>\n");
     if (scenario->description[0]) {
@@ -202,7 +215,8 @@ static void put_time_sections(struct adl_text *text, const struct adl_comparison
               "first seed; jobs that were submitted and have not started");
     if (headline->peer != ADL_NONE)
         put_gantt(text, comparison, headline->peer);
-    put_gantt(text, comparison, headline->policy);
+    if (!is_run(comparison))
+        put_gantt(text, comparison, headline->policy);
 }
 
 /* Charts side by side under a heading; nothing if there is no chart. */
@@ -272,9 +286,14 @@ void adl_report_html(struct adl_text *text, const struct adl_comparison *compari
     adl_page_open(text, comparison->scenario->name, "comparison of scheduling policies");
     put_header(text, comparison);
     adl_text_put(text, "<main>\n");
+    if (is_run(comparison) && adl_chart_end_s(comparison) > 0) {
+        adl_text_put(text, "<h2>The run</h2>\n");
+        put_gantt(text, comparison, 0);
+    }
     if (comparison->policy_count > 0) {
         put_cards(text, comparison, &headline);
-        put_legend(text, comparison);
+        if (!is_run(comparison))
+            put_legend(text, comparison);
         put_sections(text, comparison, &headline);
     }
     put_notes(text, comparison);

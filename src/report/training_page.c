@@ -34,12 +34,25 @@ struct panel {
     const char *name, *second_name;
 };
 
-/* One chart's axes and unit. */
+/* One chart's axes and unit. A value v is drawn at v * scale.factor + offset. */
 struct plot {
     const struct adl_training_log *log;
     struct adl_axis x, y;
     struct adl_scale scale;
+    double offset;
 };
+
+/* The policy with the shortest mean completion time; NULL without baselines. */
+static const struct adl_training_baseline *best_peer(const struct adl_training_log *log)
+{
+    const struct adl_training_baseline *best = NULL;
+    for (uint32_t i = 0; i < log->baseline_count; i++) {
+        const struct adl_training_baseline *baseline = &log->baselines[i];
+        if (!best || baseline->result.value[ADL_METRIC_JCT_MEAN] < best->result.value[ADL_METRIC_JCT_MEAN])
+            best = baseline;
+    }
+    return best;
+}
 
 static void widen(double value, double *lo, double *hi)
 {
@@ -83,6 +96,12 @@ static struct adl_scale scale_for(enum adl_training_column column, double larges
     return (struct adl_scale){.factor = 1, .unit = ""};
 }
 
+static struct adl_axis axis_x(const struct adl_training_log *log)
+{
+    const double last = log->rows[log->row_count - 1].value[ADL_TRAINING_EPISODES];
+    return (struct adl_axis){.lo = 0, .hi = last, .from_px = LEFT_PX, .to_px = RIGHT_PX};
+}
+
 /* False if there is nothing to show. */
 static bool make_plot(const struct adl_training_log *log, const struct panel *panel, struct plot *ret)
 {
@@ -95,10 +114,7 @@ static bool make_plot(const struct adl_training_log *log, const struct panel *pa
         return false;
     for (uint32_t i = 0; metric >= 0 && i < log->baseline_count; i++)
         widen(log->baselines[i].result.value[metric], &lo, &hi);
-    ret->log = log;
-    ret->scale = scale_for(panel->column, hi);
-    const double last = log->rows[log->row_count - 1].value[ADL_TRAINING_EPISODES];
-    ret->x = (struct adl_axis){.lo = 0, .hi = last, .from_px = LEFT_PX, .to_px = RIGHT_PX};
+    *ret = (struct plot){.log = log, .x = axis_x(log), .scale = scale_for(panel->column, hi)};
     ret->y = adl_axis_linear(lo * ret->scale.factor, hi * ret->scale.factor, BOTTOM_PX, TOP_PX, 5);
     return true;
 }
@@ -111,7 +127,7 @@ static void put_curve(struct adl_text *text, const struct plot *plot, enum adl_t
     adl_svg_curve_open(text, series, name, &plot->y, plot->scale.unit);
     for (size_t i = 0; i < log->row_count; i += stride) {
         const size_t end = i + stride < log->row_count ? i + stride : log->row_count;
-        const double value = mean_of(log, column, i, end) * plot->scale.factor;
+        const double value = mean_of(log, column, i, end) * plot->scale.factor + plot->offset;
         if (isfinite(value))
             adl_svg_point(text, adl_axis_px(&plot->x, log->rows[end - 1].value[ADL_TRAINING_EPISODES]),
                           adl_axis_px(&plot->y, value));
@@ -132,30 +148,68 @@ static void put_baselines(struct adl_text *text, const struct plot *plot, int me
     }
 }
 
+static void open_panel(struct adl_text *text, const struct plot *plot, const char *title, const char *about)
+{
+    char whole[96];
+    snprintf(whole, sizeof whole, "%.80s%s%s", title, *plot->scale.unit ? ", " : "", plot->scale.unit);
+    adl_text_put(text, "<figure>");
+    adl_page_put_caption(text, whole, about);
+    adl_svg_open(text, ADL_CHART_PANEL_PX, HEIGHT_PX, title, about, &plot->x, "episodes");
+    adl_svg_axis_y(text, &plot->y, 5, LEFT_PX, RIGHT_PX);
+    adl_svg_axis_x(text, &plot->x, 5, TOP_PX, BOTTOM_PX);
+    adl_svg_label(text, "axis end", RIGHT_PX, HEIGHT_PX - 6, "episodes");
+}
+
+static void put_best(struct adl_text *text, const struct plot *plot, enum adl_training_column column)
+{
+    const struct adl_training_row *best = adl_training_log_best(plot->log);
+    char names[ADL_CLASS_SIZE];
+    if (best)
+        adl_svg_circle(text, adl_svg_series(names, SERIES_DQN, "dot"),
+                       adl_axis_px(&plot->x, best->value[ADL_TRAINING_EPISODES]),
+                       adl_axis_px(&plot->y, best->value[column] * plot->scale.factor + plot->offset), 6);
+}
+
+/* The mean completion time relative to that of the best peer, with nothing else that would set the scale. */
+static void put_gap(struct adl_text *text, const struct adl_training_log *log)
+{
+    const struct adl_training_baseline *peer = best_peer(log);
+    const double base_s = peer ? peer->result.value[ADL_METRIC_JCT_MEAN] : 0;
+    double lo = INFINITY, hi = -INFINITY;
+    char title[96];
+    curve_range(log, ADL_TRAINING_HELD_JCT_MEAN, &lo, &hi);
+    if (!(base_s > 0) || !(lo <= hi))
+        return;
+    struct plot plot = {
+        .log = log, .x = axis_x(log), .scale = {.factor = 100 / base_s, .unit = "%", .decimals = 1}, .offset = -100};
+    widen(base_s, &lo, &hi);
+    plot.y = adl_axis_linear(lo * plot.scale.factor - 100, hi * plot.scale.factor - 100, BOTTOM_PX, TOP_PX, 5);
+    snprintf(title, sizeof title, "Mean completion time against %.40s, the best peer", peer->name);
+    open_panel(text, &plot, title, "held out; 0 is the best peer, below it is better; the dot is the best model");
+    adl_svg_curve_open(text, baseline_series((uint32_t)(peer - log->baselines)), peer->name, &plot.y, "%");
+    adl_svg_point(text, LEFT_PX, adl_axis_px(&plot.y, 0));
+    adl_svg_point(text, RIGHT_PX, adl_axis_px(&plot.y, 0));
+    adl_svg_curve_close(text);
+    put_curve(text, &plot, ADL_TRAINING_HELD_JCT_MEAN, SERIES_DQN, "dqn");
+    put_best(text, &plot, ADL_TRAINING_HELD_JCT_MEAN);
+    adl_svg_close(text);
+    adl_text_put(text, "</figure>\n");
+}
+
 static void put_panel(struct adl_text *text, const struct adl_training_log *log, const struct panel *panel)
 {
     struct plot plot;
     const int metric = adl_training_column_metric(panel->column);
-    char title[96], names[ADL_CLASS_SIZE];
     if (!make_plot(log, panel, &plot))
         return;
-    snprintf(title, sizeof title, "%.60s%s%s", panel->title, *plot.scale.unit ? ", " : "", plot.scale.unit);
-    adl_text_put(text, "<figure>");
-    adl_page_put_caption(text, title, panel->about);
-    adl_svg_open(text, ADL_CHART_PANEL_PX, HEIGHT_PX, panel->title, panel->about, &plot.x, "episodes");
-    adl_svg_axis_y(text, &plot.y, 5, LEFT_PX, RIGHT_PX);
-    adl_svg_axis_x(text, &plot.x, 5, TOP_PX, BOTTOM_PX);
-    adl_svg_label(text, "axis end", RIGHT_PX, HEIGHT_PX - 6, "episodes");
+    open_panel(text, &plot, panel->title, panel->about);
     if (metric >= 0)
         put_baselines(text, &plot, metric);
     if (panel->second < ADL_TRAINING_COLUMNS)
         put_curve(text, &plot, panel->second, SERIES_DASHED, panel->second_name);
     put_curve(text, &plot, panel->column, SERIES_DQN, panel->name);
-    const struct adl_training_row *best = adl_training_log_best(log);
-    if (best && metric >= 0)
-        adl_svg_circle(text, adl_svg_series(names, SERIES_DQN, "dot"),
-                       adl_axis_px(&plot.x, best->value[ADL_TRAINING_EPISODES]),
-                       adl_axis_px(&plot.y, best->value[panel->column] * plot.scale.factor), 6);
+    if (metric >= 0)
+        put_best(text, &plot, panel->column);
     adl_svg_close(text);
     adl_text_put(text, "</figure>\n");
 }
@@ -207,15 +261,19 @@ static void put_card(struct adl_text *text, const struct adl_training_row *best,
 static void put_cards(struct adl_text *text, const struct adl_training_log *log)
 {
     const struct adl_training_row *best = adl_training_log_best(log);
-    if (!best || log->baseline_count == 0)
+    const struct adl_training_baseline *peer = best_peer(log);
+    if (!best || !peer)
         return;
-    adl_text_printf(text, "<p class=\"headline\">The best model, of episode %" PRIu64 ", on held-out seeds</p>\n",
-                    (uint64_t)best->value[ADL_TRAINING_EPISODES]);
+    adl_text_printf(text,
+                    "<p class=\"headline\">The best model, of episode %" PRIu64
+                    ", on held-out seeds, against %s, the best of its peers</p>\n",
+                    (uint64_t)best->value[ADL_TRAINING_EPISODES], peer->name);
     adl_text_put(text, "<div class=\"cards\">\n");
-    for (uint32_t i = 0; i < 2 && i < log->baseline_count; i++)
-        put_card(text, best, ADL_TRAINING_HELD_JCT_MEAN, &log->baselines[i]);
-    put_card(text, best, ADL_TRAINING_HELD_JCT_P99, &log->baselines[0]);
-    put_card(text, best, ADL_TRAINING_HELD_UTILIZATION, &log->baselines[0]);
+    put_card(text, best, ADL_TRAINING_HELD_JCT_MEAN, peer);
+    put_card(text, best, ADL_TRAINING_HELD_JCT_P99, peer);
+    put_card(text, best, ADL_TRAINING_HELD_UTILIZATION, peer);
+    if (peer != &log->baselines[0])
+        put_card(text, best, ADL_TRAINING_HELD_JCT_MEAN, &log->baselines[0]);
     adl_text_put(text, "</div>\n");
 }
 
@@ -259,6 +317,7 @@ void adl_training_html(struct adl_text *text, const struct adl_training_log *log
     put_cards(text, log);
     put_legend(text, log);
     adl_text_put(text, "<h2>Over the course of training</h2>\n<div class=\"grid\">\n");
+    put_gap(text, log);
     for (size_t i = 0; i < sizeof panels / sizeof *panels; i++)
         put_panel(text, log, &panels[i]);
     adl_text_put(text, "</div>\n</main>\n");

@@ -19,6 +19,9 @@ endforeach()
 add_test(NAME policy_plugin COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_plugin $<TARGET_FILE:adlro> ${plugins})
 add_test(NAME arena_quick COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_arena $<TARGET_FILE:adlro> $<TARGET_FILE:policy_plugin>
                                   ${PROJECT_SOURCE_DIR})
+add_test(NAME arena_entry COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_entry $<TARGET_FILE:adlro> $<TARGET_FILE:policy_plugin>
+                                  ${PROJECT_SOURCE_DIR})
+set_tests_properties(arena_entry PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 add_test(NAME replay COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_replay ${cli_programs} ${PROJECT_SOURCE_DIR})
 add_test(NAME replay_shared COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_replay ${cli_programs} ${PROJECT_SOURCE_DIR} shared)
 add_test(NAME whatif_cli COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_whatif ${cli_programs} ${PROJECT_SOURCE_DIR})

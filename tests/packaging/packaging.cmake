@@ -4,6 +4,12 @@ if(NOT ADL_SANITIZE)
   add_test(NAME library COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_library ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
                                 ${CMAKE_C_COMPILER})
   set_tests_properties(library PROPERTIES TIMEOUT 120)
+  # What programs and plugins of others were built with: tests/packaging/abi.txt.
+  foreach(name abi abi_selftest)
+    add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_LIST_DIR}/check_${name} ${PROJECT_SOURCE_DIR}
+                                  $<TARGET_FILE:adlro-shared> ${CMAKE_C_COMPILER})
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+  endforeach()
 endif()
 add_test(NAME example COMMAND random_agent ${PROJECT_SOURCE_DIR}/scenarios/paper16.yaml 9)
 set_tests_properties(example PROPERTIES TIMEOUT 120)

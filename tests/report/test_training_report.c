@@ -119,11 +119,27 @@ static void the_page_is_whole_for_no_round_and_for_very_many(void **state)
         assert_null(strstr(text.data, "<b>&"));
         assert_null(strstr(text.data, "nan"));
         assert_non_null(strstr(text.data, "</html>"));
-        assert_int_equal(count_of(text.data, "<svg"), rounds[i] == 0 ? 0 : rounds[i] == 1 ? 3 : 6);
+        assert_int_equal(count_of(text.data, "<svg"), rounds[i] == 0 ? 0 : rounds[i] == 1 ? 3 : 7);
         assert_true(text.size < 100000);
         adl_text_clear(&text);
         adl_training_log_clear(&log);
     }
+}
+
+/* The best peer is the one with the shortest mean, and the curve is drawn relative to it: 19 s against 15. */
+static void the_page_shows_the_gap_to_the_best_peer(void **state)
+{
+    (void)state;
+    struct adl_training_log log = make_log(4, 256);
+    struct adl_text text = {0};
+    adl_training_html(&text, &log);
+    assert_non_null(strstr(text.data, "against sjf, the best of its peers"));
+    const char *gap = strstr(text.data, "Mean completion time against sjf, the best peer, %");
+    assert_non_null(gap);
+    assert_true(gap < strstr(text.data, "Mean job completion time"));
+    assert_non_null(strstr(text.data, "+26.7 %</span> <span class=\"dim\">against sjf"));
+    adl_text_clear(&text);
+    adl_training_log_clear(&log);
 }
 
 int main(void)
@@ -134,6 +150,7 @@ int main(void)
         cmocka_unit_test(json_has_baselines_and_rounds_and_null_for_what_is_not_known),
         cmocka_unit_test(the_summary_says_how_much_less_or_more_it_takes),
         cmocka_unit_test(the_page_is_whole_for_no_round_and_for_very_many),
+        cmocka_unit_test(the_page_shows_the_gap_to_the_best_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void assert_same(const struct run_episodes *a, uint32_t i, const struct r
         return;
     SAME(gpus, s->gpus * s->gpu_features, s->gpus * s->gpu_features);
     SAME(state, s->state_features, s->state_features);
-    SAME(actions, s->actions * s->action_features, count * s->action_features);
+    SAME(actions, s->actions * s->action_features, s->actions * s->action_features);
     SAME(member_offset, s->actions + 1, count + 1);
     SAME(members, s->members, (size_t)a->shown.member_offset[i * (s->actions + 1) + count]);
 }

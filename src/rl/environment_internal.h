@@ -1,0 +1,66 @@
+/* environment_internal: an environment of include/adlro/adlro.h from the inside, for the files that create it, step it
+ * and ask policies about it. */
+#ifndef ADLRO_RL_ENVIRONMENT_INTERNAL_H
+#define ADLRO_RL_ENVIRONMENT_INTERNAL_H
+
+#include "engine/engine.h"
+#include "metrics/reward.h"
+#include "policy/dqn/actions.h"
+#include "policy/dqn/observation.h"
+#include "rl/environment.h"
+#include "rl/trace_episodes.h"
+#include "sim/world_sim.h"
+
+#include <stdatomic.h>
+
+/* One environment of the vector. */
+struct adl_environment_cell {
+    struct adl_actions *actions;
+    struct adl_world_sim *world;
+    struct adl_engine *engine;
+    struct adl_metrics *metrics;
+    struct adl_reward reward_terms;
+    double reward; /* since the last decision */
+    int64_t decided_us;
+    uint64_t decisions; /* of this episode */
+    bool done;
+    bool truncated; /* done, with jobs left */
+};
+
+/* What an environment loaded, for it and its clones. */
+struct adl_environment_input {
+    struct adl_scenario scenario;
+    struct adl_trace_episodes *episodes; /* NULL: jobs are drawn from the scenario's workload */
+    atomic_uint holders;
+};
+
+/* A policy that was asked what it would do. */
+struct adl_environment_advisor;
+
+#define ADL_ADVISORS_MAX 32
+
+struct adlro_environment {
+    const struct adl_scenario *scenario;
+    struct adl_environment_input *input; /* scenario points into it; NULL: the caller owns the scenario */
+    struct adlro_config config;          /* for clones; without names of files */
+    int regime;                          /* enum adl_regime */
+    size_t jobs;                         /* of an episode */
+    struct adlro_shape shape;
+    enum adl_observation_kind observation;
+    struct adl_normalizer normalizer;
+    bool learning; /* the normalizer is fitted to observations */
+    struct adl_observation rows;
+    struct adl_plan plan;
+    struct adl_environment_cell *cells;
+    struct adl_engine *blank; /* that has learned nothing: episodes begin like that; NULL if none learns */
+    struct adl_environment_advisor *advisors[ADL_ADVISORS_MAX];
+};
+
+/* Copies the text of a failure to the caller; returns the status. */
+int adl_environment_report(const struct adl_error *err, int status, char *error);
+
+int adl_environment_copy_cell(struct adl_environment_cell *to, const struct adl_environment_cell *from,
+                              struct adl_error *err);
+void adl_environment_dismiss(struct adlro_environment *environment); /* frees its advisors */
+
+#endif
