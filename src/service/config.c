@@ -167,6 +167,25 @@ static int read_drain(struct loader *loader)
     return 0;
 }
 
+static int read_idle(struct loader *loader)
+{
+    const struct form_idle *form = &loader->form.idle;
+    const struct adl_yaml_node *node = adl_yaml_value(adl_yaml_root(loader->yaml), "idle");
+    if (loader->form.engine == ADL_ENGINE_LOCAL && form->after_s > 0 &&
+        form->after_s < 4 * loader->form.telemetry.interval_s)
+        return adl_yaml_fail(loader->yaml, node ? adl_yaml_line(node, "after_s") : 1, loader->err,
+                             "idle.after_s: %g s is less than four readings at telemetry.interval_s (%g s)",
+                             form->after_s, loader->form.telemetry.interval_s);
+    loader->config.idle = (struct adl_idle_config){.below = form->below_percent / 100,
+                                                   .after_us = (int64_t)(form->after_s * 1e6),
+                                                   .stop = form->stop,
+                                                   .notice_us = (int64_t)(form->notice_s * 1e6)};
+    if (form->stop && form->after_s <= 0)
+        return adl_yaml_fail(loader->yaml, node ? adl_yaml_line(node, "stop") : 1, loader->err,
+                             "idle.stop needs an 'after_s' above 0, else no GPU is ever idle");
+    return 0;
+}
+
 static void copy_plain(struct loader *loader)
 {
     const struct service_form *form = &loader->form;
@@ -416,6 +435,7 @@ static int build(struct loader *loader)
     status = status ? status : read_paths(loader);
     status = status ? status : read_exporters(loader);
     status = status ? status : read_drain(loader);
+    status = status ? status : read_idle(loader);
     if (!status)
         status = loader->form.engine == ADL_ENGINE_SIM     ? load_scenario(loader)
                  : loader->form.engine == ADL_ENGINE_SLURM ? read_slurm(loader)

@@ -29,6 +29,11 @@ struct form_forecast {
     double interval_s, cpu_share;
 };
 
+struct form_idle {
+    double below_percent, after_s, notice_s;
+    bool stop;
+};
+
 struct form_alias {
     const struct adl_yaml_node *at;
     struct adl_yaml_link gres, type;
@@ -56,6 +61,7 @@ struct service_form {
     struct form_telemetry telemetry;
     struct form_jobs jobs;
     struct form_forecast forecast;
+    struct form_idle idle;
     struct form_slurm slurm;
 };
 

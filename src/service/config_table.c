@@ -84,6 +84,19 @@ static const struct adl_yaml_field forecast_fields[] = {
 };
 static const struct adl_yaml_table forecast_table = {TABLE(forecast_fields, struct form_forecast)};
 
+#define IDLE(member) ADL_YAML_AT(struct form_idle, member)
+static const struct adl_yaml_field idle_fields[] = {
+    {"below_percent", ADL_YAML_REAL, IDLE(below_percent), .min = 0.1, .max = 100,
+     .help = "a GPU of lower utilization is not used"},
+    {"after_s", ADL_YAML_REAL, IDLE(after_s), .min = 1, .max = 8.64e6, .or_zero = true,
+     .help = "unused for so long, it is idle: the job is shown as such and its owner is told; at least four times "
+             "`telemetry.interval_s`; 0 = nothing is looked for"},
+    {"stop", ADL_YAML_BOOL, IDLE(stop), .help = "a job all of whose GPUs are idle is given notice and then stopped"},
+    {"notice_s", ADL_YAML_REAL, IDLE(notice_s), .min = 1, .max = 8.64e6,
+     .help = "time from the notice to the stop, in which the job can use a GPU and stay"},
+};
+static const struct adl_yaml_table idle_table = {TABLE(idle_fields, struct form_idle)};
+
 #define ALIAS(member) ADL_YAML_AT(struct form_alias, member)
 static const struct adl_yaml_field alias_fields[] = {
     {"gres", ADL_YAML_LINK, .required = true, ALIAS(gres), .help = "name of the type in `gres.conf`"},
@@ -156,6 +169,8 @@ static const struct adl_yaml_field form_fields[] = {
     {"jobs", ADL_YAML_GROUP, FORM(jobs), .table = &jobs_table, .otherwise = "optional", .help = "limits for jobs"},
     {"forecast", ADL_YAML_GROUP, FORM(forecast), .table = &forecast_table, .otherwise = "optional",
      .help = "when waiting jobs will start ([twin.md](twin.md#in-the-service))"},
+    {"idle", ADL_YAML_GROUP, FORM(idle), .table = &idle_table, .otherwise = "optional",
+     .help = "jobs that hold GPUs and do not use them ([service.md](service.md#idle-gpus))"},
     {"slurm", ADL_YAML_GROUP, FORM(slurm), .table = &slurm_table, .otherwise = "required for `slurm`",
      .help = "the cluster underneath ([slurm.md](slurm.md))"},
 };
@@ -176,6 +191,7 @@ static const struct service_form form_defaults = {
              .retention_days = 365,
              .root = true},
     .forecast = {.futures = 32, .interval_s = 2, .cpu_share = 0.2},
+    .idle = {.below_percent = 5, .after_s = 3600, .notice_s = 1800},
     .slurm = {.wait_s = 30},
 };
 

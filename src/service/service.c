@@ -406,6 +406,7 @@ void adl_service_destroy(struct adl_service *service)
     if (service->executor.ops)
         service->executor.ops->destroy(service->executor.self);
     adl_job_table_clear(&service->shared.job_table);
+    adl_user_sums_clear(&service->shared.idle_users);
     free(service->shared.gpus);
     free(service->shared.points);
     free(service->shared.decisions);

@@ -48,7 +48,8 @@ struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_
                                      .gpus = live->names,
                                      .energy_j = job->energy_j,
                                      .requeue_us = job->requeue_us,
-                                     .requeue_end = job->requeue_end};
+                                     .requeue_end = job->requeue_end,
+                                     .idle_us = job->idle_us};
 }
 
 int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload, struct adl_error *err)
@@ -388,6 +389,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         adl_live_belief_save(live, false);
         adl_live_recent_save(live, false);
         adl_live_health_check(live);
+        adl_live_idle_check(live);
         adl_live_forecast_tell(live);
         adl_live_shadow_check(live);
         prune(live);

@@ -371,6 +371,7 @@ static void apply_telemetry(struct adl_live *live, const struct adl_report *repo
     if (report->sample.energy_j >= 0)
         gpu->energy_j = report->sample.energy_j;
     live->sampled = true;
+    adl_live_idle_sample(live, g, readings);
     if (report->sample.blurred)
         return;
     post(live, &(struct adl_event){
