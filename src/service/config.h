@@ -9,6 +9,7 @@
 #include "http/http.h"
 #include "scenario/yaml.h"
 #include "service/forecast.h"
+#include "service/hooks/hooks.h"
 #include "service/idle.h"
 #include "telemetry/telemetry.h"
 
@@ -48,6 +49,7 @@ struct adl_service_config {
 
     struct adl_forecast_config forecast;
     struct adl_idle_config idle;
+    struct adl_hooks_config hooks;
 
     double time_limit_s; /* of jobs that have none */
     double grace_s;      /* from TERM to KILL */

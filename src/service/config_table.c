@@ -97,6 +97,28 @@ static const struct adl_yaml_field idle_fields[] = {
 };
 static const struct adl_yaml_table idle_table = {TABLE(idle_fields, struct form_idle)};
 
+#define HOOK(member) ADL_YAML_AT(struct form_hook, member)
+static const struct adl_yaml_field hook_fields[] = {
+    {"events", ADL_YAML_LINKS, HOOK(events), .min = 1, .max = ADL_HOOK_EVENTS, .required = true,
+     .help = "of `job_end`, `idle`, `alert`, `drift`, `gate`"},
+    {"webhook", ADL_YAML_LINK, HOOK(webhook), .otherwise = "`mail`", .help = "URL (http or https) that gets a POST"},
+    {"secret_file", ADL_YAML_LINK, HOOK(secret_file), .otherwise = "no secret",
+     .help = "for `webhook`: file whose first line is sent in a header; read for each delivery"},
+    {"secret_header", ADL_YAML_LINK, HOOK(secret_header), .otherwise = "`X-Adlro-Secret`",
+     .help = "name of that header"},
+    {"mail", ADL_YAML_LINK, HOOK(mail), .otherwise = "`webhook`",
+     .help = "address that gets a mail; `owner`: the user of the job"},
+};
+static const struct adl_yaml_table hook_table = {TABLE(hook_fields, struct form_hook), .located = true};
+
+#define SENDMAIL(member) ADL_YAML_AT(struct form_sendmail, member)
+static const struct adl_yaml_field sendmail_fields[] = {
+    {"program", ADL_YAML_LINK, SENDMAIL(program), .otherwise = "`/usr/sbin/sendmail`",
+     .help = "program that sends mail, called as `PROGRAM -i -- ADDRESS`"},
+    {"from", ADL_YAML_LINK, SENDMAIL(from), .otherwise = "`adlro`", .help = "sender of mails"},
+};
+static const struct adl_yaml_table sendmail_table = {TABLE(sendmail_fields, struct form_sendmail)};
+
 #define ALIAS(member) ADL_YAML_AT(struct form_alias, member)
 static const struct adl_yaml_field alias_fields[] = {
     {"gres", ADL_YAML_LINK, .required = true, ALIAS(gres), .help = "name of the type in `gres.conf`"},
@@ -171,6 +193,10 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "when waiting jobs will start ([twin.md](twin.md#in-the-service))"},
     {"idle", ADL_YAML_GROUP, FORM(idle), .table = &idle_table, .otherwise = "optional",
      .help = "jobs that hold GPUs and do not use them ([service.md](service.md#idle-gpus))"},
+    {"hooks", ADL_YAML_LIST, FORM(hooks), .min = 0, .max = ADL_HOOKS_MAX, .table = &hook_table, .otherwise = "none",
+     .help = "who is told what, by HTTP or mail ([hooks.md](hooks.md)); a change needs a restart"},
+    {"sendmail", ADL_YAML_GROUP, FORM(sendmail), .table = &sendmail_table, .otherwise = "optional",
+     .help = "how `hooks` send mail"},
     {"slurm", ADL_YAML_GROUP, FORM(slurm), .table = &slurm_table, .otherwise = "required for `slurm`",
      .help = "the cluster underneath ([slurm.md](slurm.md))"},
 };

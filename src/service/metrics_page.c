@@ -286,6 +286,25 @@ static void put_idle(struct adl_metrics_page *page, const struct snapshot *s)
         put_labelled(page, "user", s->users[i].name, s->users[i].idle_s);
 }
 
+static void put_hooks(struct adl_metrics_page *page, struct adl_hooks *hooks)
+{
+    static const char *const results[] = {"sent", "failed", "dropped"};
+    const struct adl_hooks_counts counts = adl_hooks_counts(hooks);
+    adl_metrics_family(page, "adlro_hook_deliveries", ADL_METRIC_COUNTER, NULL,
+                       "Messages of hooks: sent, given up after retries, or dropped because the queue was full.");
+    for (int kind = 0; kind < ADL_HOOK_KINDS; kind++) {
+        const uint64_t values[] = {counts.sent[kind], counts.failed[kind], counts.dropped[kind]};
+        for (int i = 0; i < 3; i++) {
+            const struct adl_metric_label labels[] = {{"kind", adl_hook_kind_names[kind]}, {"result", results[i]}};
+            adl_metrics_value(page, labels, 2, (double)values[i]);
+        }
+    }
+    adl_metrics_family(page, "adlro_hook_retries", ADL_METRIC_COUNTER, NULL, "Failed attempts that were repeated.");
+    for (int kind = 0; kind < ADL_HOOK_KINDS; kind++)
+        put_labelled(page, "kind", adl_hook_kind_names[kind], (double)counts.retried[kind]);
+    put(page, "adlro_hook_queue", ADL_METRIC_GAUGE, NULL, "Messages of hooks that wait to be sent.", counts.queued);
+}
+
 static void put_shadow(struct adl_metrics_page *page, struct adl_service_state *shared)
 {
     adl_service_state_lock(shared);
@@ -443,6 +462,8 @@ int adl_metrics_page_write(struct adl_service_state *shared, const struct adl_ht
     put_engine(&page, &s);
     put_predictions(&page, &s);
     put_idle(&page, &s);
+    if (shared->hooks)
+        put_hooks(&page, shared->hooks);
     if (shared->forecasts)
         put_forecasts(&page, shared);
     if (shared->shadowing)

@@ -12,6 +12,7 @@
 #include "jobs/job_table.h"
 #include "jobs/label.h"
 #include "service/forecast.h"
+#include "service/hooks/hooks.h"
 #include "service/idle.h"
 #include "service/request_queue.h"
 #include "service/snapshot.h"
@@ -133,6 +134,7 @@ struct adl_service_state {
     struct adl_shadowing *shadowing;         /* another policy, compared with the one in force; with the lock */
     struct adl_questions *questions;         /* what-if questions of clients */
     struct adl_events *events;
+    struct adl_hooks *hooks;     /* NULL: there are none */
     const char *state_directory; /* for threads that open their own store */
     bool gate_auto;    /* a policy that shadows is promoted by itself unless it says otherwise; with the lock */
     bool private_jobs; /* users see no jobs but their own; administrators see all */

@@ -102,6 +102,10 @@ static void set_trouble(struct adl_live *live, const char *text)
     if (strcmp(shared->trouble, text) == 0)
         return;
     snprintf(shared->trouble, sizeof shared->trouble, "%s", text);
+    adl_hooks_post(shared->hooks, &(struct adl_hook_note){.event = ADL_HOOK_ALERT,
+                                                          .time_us = live->now_us,
+                                                          .what = text[0] != '\0' ? "trouble" : "recovered",
+                                                          .text = text[0] != '\0' ? text : "the state can be written"});
     struct adl_text payload = {0};
     struct adl_json json = adl_json_start(&payload, false);
     adl_json_object(&json);

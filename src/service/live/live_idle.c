@@ -82,6 +82,7 @@ static int tell(struct adl_live *live, struct adl_job_entry *job, const char *ki
     adl_json_put_real(&json, "idle_gpu_s", (double)job->idle_us * 1e-6);
     adl_json_end(&json);
     publish(live, job, kind, why);
+    adl_live_notify(live, job, ADL_HOOK_IDLE, kind, "R", why);
     adl_service_state_unlock(live->shared);
     int result = adl_store_job_update(live->config.store, job->id, &status, &err);
     if (result == 0)

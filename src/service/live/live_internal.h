@@ -166,6 +166,9 @@ void adl_live_withdraw_but(struct adl_live *live, struct adl_job_entry *job, uin
 int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, int event, uint32_t slot, double remaining);
 int adl_live_post_evict(struct adl_live *live, uint32_t slot, double remaining);
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
+/* To the hooks: what happened to a job; event is an enum adl_hook_event. */
+void adl_live_notify(struct adl_live *live, const struct adl_job_entry *job, int event, const char *what,
+                     const char *state, const char *why);
 /* Moves a job by an event that ends it, and removes it from the job table. */
 void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event, int end);
 /* Cancels a job by a request in a later group. */
