@@ -88,6 +88,7 @@ function facts(j) {
     ['As of', at(j.forecast_at)],
     ['Ran', j.start_s ? f.duration(run) : null], ['Time limit', f.span(j.time_limit_s)],
     ['Result', result(j)], ['Energy', j.energy_j > 0 ? f.energy(j.energy_j) : null],
+    ['Idle', j.idle_gpu_hours > 0 ? `${f.hours(j.idle_gpu_hours)} GPU hours held and not used` : null], ['Stopped at', at(j.idle_stop_s)],
     ['Priority', String(Math.round(j.priority * 1000) / 1000)], ['Kind', j.class ? `${j.kind}, ${j.class}` : j.kind],
     ['Deadline', at(j.deadline_s)], ['Attempts', j.attempts > 1 ? f.count(j.attempts) : null],
     ['After', [...(j.after || []).map((other) => `#${other.job}${AFTER[other.kind] || ''}`), j.singleton && 'all earlier jobs of its name']

@@ -155,6 +155,20 @@ const limitColumn = {
   },
 };
 
+// Where it runs, and below it that it does not use its GPUs.
+const placeColumn = {
+  name: 'on',
+  create(cell) {
+    cell.append(el('span'), el('small', {class: 'idle'}));
+    return cell;
+  },
+  update(cell, job) {
+    text(cell.firstChild, where(job));
+    text(cell.lastChild, job.idle_gpus > 0 ? job.reason : '');
+    show(cell.lastChild, job.idle_gpus > 0);
+  },
+};
+
 const resultColumn = {
   name: 'result',
   create(cell) {
@@ -179,7 +193,7 @@ export function startJobs() {
       [nameColumn, userColumn, plain('wants', (job) => f.request(job, allTypes())), plain('time', (job) => f.duration(now() - job.submit_s), {ticks: true}), startColumn, plain('why', (job) => job.reason)],
       {none: 'Nothing waits.', total: (counts) => counts.pending ?? null}),
     new Table('running', 'R',
-      [nameColumn, userColumn, plain('on', where), plain('time', (job) => f.duration(elapsed(job)), {ticks: true}), limitColumn],
+      [nameColumn, userColumn, placeColumn, plain('time', (job) => f.duration(elapsed(job)), {ticks: true}), limitColumn],
       {none: 'Nothing runs.', total: (counts) => counts.running ?? null}),
     new Table('ended', 'ended',
       [nameColumn, userColumn, resultColumn, plain('time', (job) => f.duration(job.start_s ? job.run_s : null)),

@@ -75,8 +75,8 @@ export const temperatureOf = {name: 'Temperature', color: '4', of: (point) => po
 const SHOWN = 8;
 let all = null; // the job of which all phases are shown
 
-const WORDS = {waiting: 'waited', held: 'held', placed: 'placed', running: 'ran', stopping: 'stopping'};
-const NOW = {waiting: 'waits', held: 'is held', placed: 'is placed', running: 'runs', stopping: 'is being stopped'};
+const WORDS = {waiting: 'waited', held: 'held', placed: 'placed', running: 'ran', idle: 'idle', stopping: 'stopping'};
+const NOW = {waiting: 'waits', held: 'is held', placed: 'is placed', running: 'runs', idle: 'is idle', stopping: 'is being stopped'};
 
 const name = (phase) => (phase.phase === 'ended' ? f.STATES[phase.state] || 'ended' : phase.until_s === null ? NOW[phase.phase] : WORDS[phase.phase]);
 const length = (phase) => (phase.until_s ?? now()) - phase.from_s;

@@ -12,14 +12,14 @@ let chosen = '';
 function create(row) {
   const cell = (name) => el('td', {role: 'cell', class: `u-${name}`});
   const button = el('button', {type: 'button', class: 'link'}, row.user);
-  const node = el('tr', {role: 'row'}, el('td', {role: 'cell', class: 'u-user'}, button), cell('running'), cell('waiting'), cell('hours'), cell('wait'), cell('ended'));
+  const node = el('tr', {role: 'row'}, el('td', {role: 'cell', class: 'u-user'}, button), cell('running'), cell('waiting'), cell('hours'), cell('idle'), cell('wait'), cell('ended'));
   node.addEventListener('click', () => emit('user', chosen === row.user ? '' : row.user));
   return node;
 }
 
 // The label stands before the figure where the page is too narrow for the line of titles.
 function update(node, row) {
-  const figures = [f.count(row.running), f.count(row.waiting), f.hours(row.gpu_hours), f.duration(row.wait_mean_s), f.count(row.ended)];
+  const figures = [f.count(row.running), f.count(row.waiting), f.hours(row.gpu_hours), row.idle_gpu_hours > 0 ? f.hours(row.idle_gpu_hours) : f.DASH, f.duration(row.wait_mean_s), f.count(row.ended)];
   figures.forEach((figure, i) => text(node.children[i + 1], figure));
   attr(node, 'data-mine', model.me && model.me.user === row.user);
   attr(node.firstChild.firstChild, 'aria-pressed', String(chosen === row.user));

@@ -260,6 +260,8 @@ struct adl_job_entry *adl_job_table_add(struct adl_job_table *job_table, const s
     job->requeue_us = from->status.requeue_us;
     job->requeue_end = from->status.requeue_end;
     job->energy_j = from->status.energy_j;
+    job->idle_us = from->status.idle_us;
+    job->idle.told = from->status.state == ADL_STORE_RUNNING && job->idle_us > 0;
     if (user_add(job_table, job)) {
         job_free(job);
         return NULL;
@@ -330,6 +332,7 @@ void adl_job_entry_act(struct adl_job_entry *job, unsigned actions, int64_t now_
     if (actions & ADL_DO_OPEN_RUN && job->start_us == 0) {
         job->start_us = now_us;
         job->attempts++;
+        job->idle = (struct adl_job_idle){0};
     }
     if (actions & ADL_DO_TIME_RUN)
         job->start_us = now_us;

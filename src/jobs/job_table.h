@@ -46,6 +46,15 @@ struct adl_job_progress {
     char note[96];        /* why the last report did not count for the speed; "" = it did */
 };
 
+/* What readings say of its GPUs now (service/live/live_idle.c); only in memory. */
+struct adl_job_idle {
+    uint32_t gpus;   /* that have been unused for long */
+    int64_t us;      /* for how long at least */
+    int64_t stop_us; /* it is stopped then, steady time; 0 = no notice was given */
+    bool told;       /* its timeline has it */
+    bool asked;      /* its stop was requested */
+};
+
 struct adl_job_entry {
     uint64_t id;
     struct adl_job_spec spec; /* gpus and types are those of the alternative taken, else of the first */
@@ -73,6 +82,8 @@ struct adl_job_entry {
     uint8_t requeue_end; /* the enum adl_job_end that it had */
     double energy_j;     /* of earlier attempts */
     struct adl_job_progress progress;
+    struct adl_job_idle idle;
+    int64_t idle_us;    /* times the GPUs: held and not used, in all attempts */
     uint32_t *gpus;     /* while it holds GPUs: spec.gpus of them */
     const char *reason; /* why it waits or is being stopped; "": the policy has it. Owned, as all strings here */
     const char *waited; /* why it had to wait before it starts next; NULL = it did not, or that is not known. Owned */

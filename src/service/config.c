@@ -100,18 +100,18 @@ static int find_policy(struct loader *loader)
                : fail_policy(loader, "fallback_policy", fallback);
 }
 
-/* The path of a file that the configuration names, kept by the document; NULL stays NULL. */
-static int resolve(struct loader *loader, const struct adl_yaml_link *link, const char **ret)
+int adl_service_config_path(struct adl_yaml *yaml, const struct adl_yaml_link *link, const char **ret,
+                            struct adl_error *err)
 {
     if (!link->text)
         return 0;
-    char *path = adl_path_beside(adl_yaml_name(loader->yaml), link->text);
-    char *kept = path ? adl_yaml_alloc(loader->yaml, strlen(path) + 1) : NULL;
+    char *path = adl_path_beside(adl_yaml_name(yaml), link->text);
+    char *kept = path ? adl_yaml_alloc(yaml, strlen(path) + 1) : NULL;
     if (kept)
         memcpy(kept, path, strlen(path) + 1);
     free(path);
     *ret = kept;
-    return kept ? 0 : adl_fail(loader->err, ADL_ENOMEM, "out of memory for the configuration");
+    return kept ? 0 : adl_fail(err, ADL_ENOMEM, "out of memory for the configuration");
 }
 
 static int read_paths(struct loader *loader)
@@ -127,7 +127,7 @@ static int read_paths(struct loader *loader)
                  {&form->telemetry.sysfs, &config->sysfs}};
     int status = 0;
     for (size_t i = 0; i < sizeof paths / sizeof *paths && !status; i++)
-        status = resolve(loader, paths[i].link, paths[i].ret);
+        status = adl_service_config_path(loader->yaml, paths[i].link, paths[i].ret, loader->err);
     return status;
 }
 
@@ -164,6 +164,25 @@ static int read_drain(struct loader *loader)
                              "drain_slow_gpus: %s is neither off nor a percentage between 5 and 90",
                              adl_quote(link->text, quoted));
     loader->config.drain_below = percent / 100;
+    return 0;
+}
+
+static int read_idle(struct loader *loader)
+{
+    const struct form_idle *form = &loader->form.idle;
+    const struct adl_yaml_node *node = adl_yaml_value(adl_yaml_root(loader->yaml), "idle");
+    if (loader->form.engine == ADL_ENGINE_LOCAL && form->after_s > 0 &&
+        form->after_s < 4 * loader->form.telemetry.interval_s)
+        return adl_yaml_fail(loader->yaml, node ? adl_yaml_line(node, "after_s") : 1, loader->err,
+                             "idle.after_s: %g s is less than four readings at telemetry.interval_s (%g s)",
+                             form->after_s, loader->form.telemetry.interval_s);
+    loader->config.idle = (struct adl_idle_config){.below = form->below_percent / 100,
+                                                   .after_us = (int64_t)(form->after_s * 1e6),
+                                                   .stop = form->stop,
+                                                   .notice_us = (int64_t)(form->notice_s * 1e6)};
+    if (form->stop && form->after_s <= 0)
+        return adl_yaml_fail(loader->yaml, node ? adl_yaml_line(node, "stop") : 1, loader->err,
+                             "idle.stop needs an 'after_s' above 0, else no GPU is ever idle");
     return 0;
 }
 
@@ -289,7 +308,7 @@ static int use_machine(struct loader *loader)
     struct adl_catalogue catalogue = {0};
     const char *path = NULL;
     struct adl_error inner = {{0}};
-    int status = resolve(loader, &loader->form.catalogue, &path);
+    int status = adl_service_config_path(loader->yaml, &loader->form.catalogue, &path, loader->err);
     if (status)
         return status;
     status = adl_inventory_catalogue(path, &catalogue, &inner);
@@ -306,7 +325,7 @@ static int read_model(struct loader *loader)
 {
     struct adl_service_config *config = &loader->config;
     struct adl_error inner = {{0}};
-    int status = resolve(loader, &loader->form.model, &config->model_path);
+    int status = adl_service_config_path(loader->yaml, &loader->form.model, &config->model_path, loader->err);
     if (status || !config->model_path)
         return status;
     status = adl_model_store_read_bytes(config->model_path, &config->model, &config->model_size, &inner);
@@ -414,6 +433,9 @@ static int build(struct loader *loader)
     status = status ? status : read_paths(loader);
     status = status ? status : read_exporters(loader);
     status = status ? status : read_drain(loader);
+    status = status ? status : read_idle(loader);
+    if (!status)
+        status = adl_service_config_hooks(loader->yaml, &loader->form, &loader->config.hooks, loader->err);
     if (!status)
         status = loader->form.engine == ADL_ENGINE_SIM     ? load_scenario(loader)
                  : loader->form.engine == ADL_ENGINE_SLURM ? read_slurm(loader)

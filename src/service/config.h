@@ -9,6 +9,8 @@
 #include "http/http.h"
 #include "scenario/yaml.h"
 #include "service/forecast.h"
+#include "service/hooks/hooks.h"
+#include "service/idle.h"
 #include "telemetry/telemetry.h"
 
 enum adl_engine_kind { ADL_ENGINE_LOCAL, ADL_ENGINE_SIM, ADL_ENGINE_SLURM };
@@ -46,6 +48,8 @@ struct adl_service_config {
     double drain_below;                    /* a GPU this share below its type is drained; 0: none is */
 
     struct adl_forecast_config forecast;
+    struct adl_idle_config idle;
+    struct adl_hooks_config hooks;
 
     double time_limit_s; /* of jobs that have none */
     double grace_s;      /* from TERM to KILL */

@@ -29,6 +29,21 @@ struct form_forecast {
     double interval_s, cpu_share;
 };
 
+struct form_idle {
+    double below_percent, after_s, notice_s;
+    bool stop;
+};
+
+struct form_hook {
+    const struct adl_yaml_node *at;
+    struct adl_yaml_list events; /* struct adl_yaml_link */
+    struct adl_yaml_link webhook, secret_file, secret_header, mail;
+};
+
+struct form_sendmail {
+    struct adl_yaml_link program, from;
+};
+
 struct form_alias {
     const struct adl_yaml_node *at;
     struct adl_yaml_link gres, type;
@@ -56,10 +71,21 @@ struct service_form {
     struct form_telemetry telemetry;
     struct form_jobs jobs;
     struct form_forecast forecast;
+    struct form_idle idle;
+    struct adl_yaml_list hooks; /* struct form_hook */
+    struct form_sendmail sendmail;
     struct form_slurm slurm;
 };
 
 extern const char *const adl_engine_names[];
 extern const char *const adl_gate_names[];
+
+/* config.c: the path of a file that the configuration names, kept by the document; untouched if it names none. */
+int adl_service_config_path(struct adl_yaml *yaml, const struct adl_yaml_link *link, const char **ret,
+                            struct adl_error *err);
+
+/* config_hooks.c: checks them, files of secrets and the mail program included. */
+int adl_service_config_hooks(struct adl_yaml *yaml, const struct service_form *form, struct adl_hooks_config *ret,
+                             struct adl_error *err);
 
 #endif

@@ -84,6 +84,41 @@ static const struct adl_yaml_field forecast_fields[] = {
 };
 static const struct adl_yaml_table forecast_table = {TABLE(forecast_fields, struct form_forecast)};
 
+#define IDLE(member) ADL_YAML_AT(struct form_idle, member)
+static const struct adl_yaml_field idle_fields[] = {
+    {"below_percent", ADL_YAML_REAL, IDLE(below_percent), .min = 0.1, .max = 100,
+     .help = "a GPU of lower utilization is not used"},
+    {"after_s", ADL_YAML_REAL, IDLE(after_s), .min = 1, .max = 8.64e6, .or_zero = true,
+     .help = "unused for so long, it is idle: the job is shown as such and its owner is told; at least four times "
+             "`telemetry.interval_s`; 0 = nothing is looked for"},
+    {"stop", ADL_YAML_BOOL, IDLE(stop), .help = "a job all of whose GPUs are idle is given notice and then stopped"},
+    {"notice_s", ADL_YAML_REAL, IDLE(notice_s), .min = 1, .max = 8.64e6,
+     .help = "time from the notice to the stop, in which the job can use a GPU and stay"},
+};
+static const struct adl_yaml_table idle_table = {TABLE(idle_fields, struct form_idle)};
+
+#define HOOK(member) ADL_YAML_AT(struct form_hook, member)
+static const struct adl_yaml_field hook_fields[] = {
+    {"events", ADL_YAML_LINKS, HOOK(events), .min = 1, .max = ADL_HOOK_EVENTS, .required = true,
+     .help = "of `job_end`, `idle`, `alert`, `drift`, `gate`"},
+    {"webhook", ADL_YAML_LINK, HOOK(webhook), .otherwise = "`mail`", .help = "URL (http or https) that gets a POST"},
+    {"secret_file", ADL_YAML_LINK, HOOK(secret_file), .otherwise = "no secret",
+     .help = "for `webhook`: file whose first line is sent in a header; read for each delivery"},
+    {"secret_header", ADL_YAML_LINK, HOOK(secret_header), .otherwise = "`X-Adlro-Secret`",
+     .help = "name of that header"},
+    {"mail", ADL_YAML_LINK, HOOK(mail), .otherwise = "`webhook`",
+     .help = "address that gets a mail; `owner`: the user of the job"},
+};
+static const struct adl_yaml_table hook_table = {TABLE(hook_fields, struct form_hook), .located = true};
+
+#define SENDMAIL(member) ADL_YAML_AT(struct form_sendmail, member)
+static const struct adl_yaml_field sendmail_fields[] = {
+    {"program", ADL_YAML_LINK, SENDMAIL(program), .otherwise = "`/usr/sbin/sendmail`",
+     .help = "program that sends mail, called as `PROGRAM -i -- ADDRESS`"},
+    {"from", ADL_YAML_LINK, SENDMAIL(from), .otherwise = "`adlro`", .help = "sender of mails"},
+};
+static const struct adl_yaml_table sendmail_table = {TABLE(sendmail_fields, struct form_sendmail)};
+
 #define ALIAS(member) ADL_YAML_AT(struct form_alias, member)
 static const struct adl_yaml_field alias_fields[] = {
     {"gres", ADL_YAML_LINK, .required = true, ALIAS(gres), .help = "name of the type in `gres.conf`"},
@@ -156,6 +191,12 @@ static const struct adl_yaml_field form_fields[] = {
     {"jobs", ADL_YAML_GROUP, FORM(jobs), .table = &jobs_table, .otherwise = "optional", .help = "limits for jobs"},
     {"forecast", ADL_YAML_GROUP, FORM(forecast), .table = &forecast_table, .otherwise = "optional",
      .help = "when waiting jobs will start ([twin.md](twin.md#in-the-service))"},
+    {"idle", ADL_YAML_GROUP, FORM(idle), .table = &idle_table, .otherwise = "optional",
+     .help = "jobs that hold GPUs and do not use them ([service.md](service.md#idle-gpus))"},
+    {"hooks", ADL_YAML_LIST, FORM(hooks), .min = 0, .max = ADL_HOOKS_MAX, .table = &hook_table, .otherwise = "none",
+     .help = "who is told what, by HTTP or mail ([hooks.md](hooks.md)); a change needs a restart"},
+    {"sendmail", ADL_YAML_GROUP, FORM(sendmail), .table = &sendmail_table, .otherwise = "optional",
+     .help = "how `hooks` send mail"},
     {"slurm", ADL_YAML_GROUP, FORM(slurm), .table = &slurm_table, .otherwise = "required for `slurm`",
      .help = "the cluster underneath ([slurm.md](slurm.md))"},
 };
@@ -176,6 +217,7 @@ static const struct service_form form_defaults = {
              .retention_days = 365,
              .root = true},
     .forecast = {.futures = 32, .interval_s = 2, .cpu_share = 0.2},
+    .idle = {.below_percent = 5, .after_s = 3600, .notice_s = 1800},
     .slurm = {.wait_s = 30},
 };
 

@@ -6,7 +6,8 @@
 
 const char *adl_job_phase_name(int kind)
 {
-    static const char *const names[ADL_JOB_PHASE_KINDS] = {"waiting", "held", "placed", "running", "stopping", "ended"};
+    static const char *const names[ADL_JOB_PHASE_KINDS] = {"waiting", "held",     "placed", "running",
+                                                           "idle",    "stopping", "ended"};
     return names[kind];
 }
 
@@ -78,17 +79,21 @@ static void begin_run(struct adl_job_phases *timeline, int64_t time_us)
     begin(timeline, ADL_JOB_PHASE_RUNNING, time_us, placed->gpus, placed->why);
 }
 
+static bool runs(const struct adl_job_phase *phase)
+{
+    return phase->kind == ADL_JOB_PHASE_RUNNING || phase->kind == ADL_JOB_PHASE_IDLE;
+}
+
 static bool holds(const struct adl_job_phase *phase)
 {
-    return phase->kind == ADL_JOB_PHASE_RUNNING || phase->kind == ADL_JOB_PHASE_STOPPING ||
-           phase->kind == ADL_JOB_PHASE_PLACED;
+    return runs(phase) || phase->kind == ADL_JOB_PHASE_STOPPING || phase->kind == ADL_JOB_PHASE_PLACED;
 }
 
 /* An eviction says why again: the stop that it completes has said so already, with the job that it made room for. */
 static void evict(struct adl_job_phases *timeline, int64_t time_us, const char *why)
 {
     struct adl_job_phase *before = adl_job_phases_last(timeline);
-    if (before->kind == ADL_JOB_PHASE_RUNNING)
+    if (runs(before))
         begin(timeline, ADL_JOB_PHASE_STOPPING, time_us, NULL, why);
     begin(timeline, ADL_JOB_PHASE_WAITING, time_us, NULL, NULL);
 }
@@ -107,8 +112,12 @@ static void add(struct adl_job_phases *timeline, const char *kind, int64_t time_
     else if (strcmp(kind, "begin") == 0)
         begin_run(timeline, time_us);
     else if ((strcmp(kind, "preempt") == 0 || strcmp(kind, "cancel") == 0 || strcmp(kind, "requeue") == 0) &&
-             last->kind == ADL_JOB_PHASE_RUNNING)
+             runs(last))
         begin(timeline, ADL_JOB_PHASE_STOPPING, time_us, last->gpus, why);
+    else if (strcmp(kind, "idle") == 0 && runs(last))
+        begin(timeline, ADL_JOB_PHASE_IDLE, time_us, last->gpus, why);
+    else if (strcmp(kind, "idle_end") == 0 && last->kind == ADL_JOB_PHASE_IDLE)
+        begin(timeline, ADL_JOB_PHASE_RUNNING, time_us, last->gpus, why);
     else if (strcmp(kind, "evict") == 0)
         evict(timeline, time_us, why);
     else if (strcmp(kind, "hold") == 0 && !holds(last))

@@ -10,6 +10,7 @@ enum adl_job_phase_kind {
     ADL_JOB_PHASE_HELD,
     ADL_JOB_PHASE_PLACED, /* the cluster has not started it yet */
     ADL_JOB_PHASE_RUNNING,
+    ADL_JOB_PHASE_IDLE,     /* it ran and did not use its GPUs */
     ADL_JOB_PHASE_STOPPING, /* it was being stopped */
     ADL_JOB_PHASE_ENDED,    /* not a span of time: how it ended */
     ADL_JOB_PHASE_KINDS,

@@ -24,6 +24,11 @@ struct gpu {
     double speed; /* believed, relative to its type */
 };
 
+struct user {
+    const char *name; /* lives as long as the service */
+    double idle_s;
+};
+
 /* Copied under the lock; the page is written without it. */
 struct snapshot {
     uint32_t by_stage[ADL_STAGE_COUNT];
@@ -39,6 +44,9 @@ struct snapshot {
     double type_speed[ADL_TYPES_MAX];
     struct adl_calibration calibration;
     bool fallen_back;
+    uint32_t idle_jobs, idle_gpus;
+    struct user *users; /* that held GPUs in vain */
+    uint32_t user_count;
     struct gpu *gpus;
 };
 
@@ -62,6 +70,18 @@ static double oldest_wait_s(const struct adl_service_state *shared)
         if (job->stage == ADL_STAGE_QUEUED && job->eligible_us < oldest_us)
             oldest_us = job->eligible_us;
     return (double)(now_us - oldest_us) / 1e6;
+}
+
+static void count_idle(const struct adl_service_state *shared, struct snapshot *s)
+{
+    const struct adl_user_sums *sums = &shared->idle_users;
+    for (const struct adl_job_entry *job = shared->job_table.first; job; job = job->next) {
+        s->idle_jobs += job->stage == ADL_STAGE_RUNNING && job->idle.gpus > 0;
+        s->idle_gpus += job->stage == ADL_STAGE_RUNNING ? job->idle.gpus : 0;
+    }
+    s->users = shared->private_jobs ? NULL : calloc(sums->count + (size_t)1, sizeof *s->users);
+    for (uint32_t i = 0; s->users && i < sums->count; i++)
+        s->users[s->user_count++] = (struct user){sums->users[i].user, sums->users[i].idle_us * 1e-6};
 }
 
 static void snapshot_take(const struct adl_service_state *shared, struct snapshot *s)
@@ -95,6 +115,7 @@ static void snapshot_take(const struct adl_service_state *shared, struct snapsho
         s->type_speed[t] = state->type_speed[t];
     s->calibration = *adl_belief_calibration(adl_engine_belief(shared->engine));
     s->fallen_back = shared->health.fallen_back;
+    count_idle(shared, s);
 }
 
 /* ---- the page ---- */
@@ -247,6 +268,41 @@ static void put_predictions(struct adl_metrics_page *page, const struct snapshot
         s->calibration.alarm ? 1 : 0);
     put(page, "adlro_policy_fallback", ADL_METRIC_GAUGE, NULL, "1 while the fallback policy decides, else 0.",
         s->fallen_back ? 1 : 0);
+}
+
+static void put_idle(struct adl_metrics_page *page, const struct snapshot *s)
+{
+    put(page, "adlro_idle_jobs", ADL_METRIC_GAUGE, NULL, "Running jobs with GPUs that have been unused for long.",
+        s->idle_jobs);
+    put(page, "adlro_idle_gpus", ADL_METRIC_GAUGE, NULL, "GPUs that a job holds and has not used for long.",
+        s->idle_gpus);
+    put(page, "adlro_idle_jobs_stopped", ADL_METRIC_COUNTER, NULL, "Jobs stopped because they did not use their GPUs.",
+        (double)s->counts.idle_stopped);
+    if (s->user_count == 0)
+        return;
+    adl_metrics_family(page, "adlro_user_idle_gpu_seconds", ADL_METRIC_COUNTER, "seconds",
+                       "GPU time that jobs of a user held and did not use, since the service began.");
+    for (uint32_t i = 0; i < s->user_count; i++)
+        put_labelled(page, "user", s->users[i].name, s->users[i].idle_s);
+}
+
+static void put_hooks(struct adl_metrics_page *page, struct adl_hooks *hooks)
+{
+    static const char *const results[] = {"sent", "failed", "dropped"};
+    const struct adl_hooks_counts counts = adl_hooks_counts(hooks);
+    adl_metrics_family(page, "adlro_hook_deliveries", ADL_METRIC_COUNTER, NULL,
+                       "Messages of hooks: sent, given up after retries, or dropped because the queue was full.");
+    for (int kind = 0; kind < ADL_HOOK_KINDS; kind++) {
+        const uint64_t values[] = {counts.sent[kind], counts.failed[kind], counts.dropped[kind]};
+        for (int i = 0; i < 3; i++) {
+            const struct adl_metric_label labels[] = {{"kind", adl_hook_kind_names[kind]}, {"result", results[i]}};
+            adl_metrics_value(page, labels, 2, (double)values[i]);
+        }
+    }
+    adl_metrics_family(page, "adlro_hook_retries", ADL_METRIC_COUNTER, NULL, "Failed attempts that were repeated.");
+    for (int kind = 0; kind < ADL_HOOK_KINDS; kind++)
+        put_labelled(page, "kind", adl_hook_kind_names[kind], (double)counts.retried[kind]);
+    put(page, "adlro_hook_queue", ADL_METRIC_GAUGE, NULL, "Messages of hooks that wait to be sent.", counts.queued);
 }
 
 static void put_shadow(struct adl_metrics_page *page, struct adl_service_state *shared)
@@ -405,6 +461,9 @@ int adl_metrics_page_write(struct adl_service_state *shared, const struct adl_ht
     put_gpus(&page, shared->inventory, &s);
     put_engine(&page, &s);
     put_predictions(&page, &s);
+    put_idle(&page, &s);
+    if (shared->hooks)
+        put_hooks(&page, shared->hooks);
     if (shared->forecasts)
         put_forecasts(&page, shared);
     if (shared->shadowing)
@@ -412,6 +471,7 @@ int adl_metrics_page_write(struct adl_service_state *shared, const struct adl_ht
     if (http)
         put_http(&page, http);
     put_service(&page, shared, &s);
+    free(s.users);
     free(s.gpus);
     return adl_metrics_end(&page, err);
 }

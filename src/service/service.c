@@ -371,6 +371,8 @@ int adl_service_create(const struct adl_service_options *options, struct adl_ser
     if (status == 0)
         status = open_snapshots(service, err);
     if (status == 0)
+        status = adl_hooks_create(&service->config.hooks, service->options.say, &service->shared.hooks, err);
+    if (status == 0)
         status = open_live(service, err);
     if (status == 0)
         status = adl_questions_create(&service->shared, (int64_t)(service->config.time_limit_s * 1e6),
@@ -396,6 +398,7 @@ void adl_service_destroy(struct adl_service *service)
     adl_shadowing_destroy(service->shared.shadowing);
     adl_questions_destroy(service->shared.questions);
     adl_live_destroy(service->live);
+    adl_hooks_destroy(service->shared.hooks);
     adl_request_queue_destroy(service->shared.request_queue);
     adl_engine_destroy(service->shared.engine);
     adl_engine_destroy(service->next_engine);
@@ -406,6 +409,7 @@ void adl_service_destroy(struct adl_service *service)
     if (service->executor.ops)
         service->executor.ops->destroy(service->executor.self);
     adl_job_table_clear(&service->shared.job_table);
+    adl_user_sums_clear(&service->shared.idle_users);
     free(service->shared.gpus);
     free(service->shared.points);
     free(service->shared.decisions);

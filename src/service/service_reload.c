@@ -113,6 +113,7 @@ void adl_service_set_health(struct adl_service *service)
     struct adl_service_state_health *health = &service->shared.health;
     health->drain_below = config->drain_below;
     health->configured = config->policy;
+    service->shared.idle = config->idle;
     service->shared.gate_auto = config->gate_auto;
     health->fallback = rests ? config->fallback : NULL;
     health->fallen_back = false;
@@ -126,6 +127,7 @@ static void change_config(struct adl_service *service)
     service->config.gate_auto = service->next.gate_auto;
     service->config.learned = service->next.learned;
     service->config.drain_below = service->next.drain_below;
+    service->config.idle = service->next.idle;
     service->config.forecast = service->next.forecast;
     adl_forecasts_set(service->shared.forecasts, &service->config.forecast);
     adl_scenario_move_policy(&service->config.inventory.scenario, &service->next.inventory.scenario);

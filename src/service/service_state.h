@@ -12,8 +12,11 @@
 #include "jobs/job_table.h"
 #include "jobs/label.h"
 #include "service/forecast.h"
+#include "service/hooks/hooks.h"
+#include "service/idle.h"
 #include "service/request_queue.h"
 #include "service/snapshot.h"
+#include "service/user_sums.h"
 
 #include <pthread.h>
 
@@ -41,6 +44,8 @@ struct adl_service_state_gpu {
     int64_t last_us;           /* when; 0 = never */
     int64_t memory_used_mib;   /* negative = not known */
     double energy_j;           /* by its counter, since the service began */
+    int64_t read_us;           /* when it was last sampled, steady time; 0 = never */
+    int64_t unused_us;         /* for so long all readings of its utilization are low */
 };
 
 /* One step of the charts. */
@@ -78,6 +83,7 @@ struct adl_service_state_counts {
     uint64_t type_alarms;      /* changes of whole types that were found */
     uint64_t model_alarms;     /* times that predictions of run times ceased to hold */
     double energy_j;
+    uint64_t idle_stopped; /* jobs, because they did not use their GPUs */
 };
 
 /* A decision about a job, with its reason. */
@@ -109,6 +115,8 @@ struct adl_service_state {
     uint64_t decision_count;            /* ever */
     struct adl_service_state_counts counts;
     struct adl_service_state_health health;
+    struct adl_idle_config idle;
+    struct adl_user_sums idle_users; /* GPU time held and not used since the service began */
     const struct adl_policy_ops *policy;
     const char *engine_name;                                   /* "local", "sim" */
     double speed;                                              /* of time: 1, or a twin's */
@@ -126,6 +134,7 @@ struct adl_service_state {
     struct adl_shadowing *shadowing;         /* another policy, compared with the one in force; with the lock */
     struct adl_questions *questions;         /* what-if questions of clients */
     struct adl_events *events;
+    struct adl_hooks *hooks;     /* NULL: there are none */
     const char *state_directory; /* for threads that open their own store */
     bool gate_auto;    /* a policy that shadows is promoted by itself unless it says otherwise; with the lock */
     bool private_jobs; /* users see no jobs but their own; administrators see all */

@@ -70,6 +70,7 @@ void adl_user_sums_add_live(struct adl_user_sums *sums, const struct adl_job_ent
     if (!sum)
         return;
     const bool runs = adl_job_table_runs(job);
+    sum->idle_us += (double)job->idle_us;
     sum->running += runs;
     sum->waiting += !runs;
     if (!runs || job->start_us <= 0) { /* it may have run before */
@@ -89,12 +90,21 @@ void adl_user_sums_add_ended(struct adl_user_sums *sums, const struct adl_store_
     if (!sum)
         return;
     sum->ended++;
+    sum->idle_us += (double)run->idle_us;
     sum->completed += run->state == ADL_STORE_COMPLETED;
     if (run->start_us <= 0)
         return;
     sum->started++;
     sum->gpu_us += used_us(sums->from_us, run->start_us, run->end_us, run->ran_us) * run->gpus;
     sum->wait_us += waited_us(run->submit_us, run->eligible_us, run->start_us, run->ran_us);
+}
+
+void adl_user_sums_add_idle(struct adl_user_sums *sums, const char *user, uint32_t uid, double idle_us)
+{
+    const bool full = sums->count >= ADL_USER_SUMS_MAX && !sums->table[place_of(sums, user)];
+    struct adl_user_sum *sum = find(sums, full ? ADL_USER_SUMS_OTHER : user, uid);
+    if (sum)
+        sum->idle_us += idle_us;
 }
 
 static int by_use(const void *a, const void *b)

@@ -14,6 +14,7 @@ struct adl_user_sum {
     uint32_t started;          /* of those that run or ended: how many were started at all */
     double gpu_us;             /* times the GPUs, since from_us */
     double wait_us;            /* of those that were started, together */
+    double idle_us;            /* of gpu_us: held and not used */
 };
 
 struct adl_user_sums {
@@ -28,6 +29,10 @@ struct adl_user_sums {
 
 void adl_user_sums_add_live(struct adl_user_sums *sums, const struct adl_job_entry *job, int64_t now_us);
 void adl_user_sums_add_ended(struct adl_user_sums *sums, const struct adl_store_run *run);
+/* Beyond ADL_USER_SUMS_MAX users their time is added up under one name. */
+#define ADL_USER_SUMS_MAX   1000
+#define ADL_USER_SUMS_OTHER "(others)"
+void adl_user_sums_add_idle(struct adl_user_sums *sums, const char *user, uint32_t uid, double idle_us);
 void adl_user_sums_sort(struct adl_user_sums *sums); /* most GPU time first; nothing is added afterwards */
 void adl_user_sums_clear(struct adl_user_sums *sums);
 

@@ -28,6 +28,8 @@ struct extra {
     struct expected_start start;
     struct expected_end end;
     const struct adl_job_progress *progress; /* NULL: it said nothing of its steps */
+    struct adl_job_idle idle;
+    int64_t idle_stop_us; /* wall time; 0 = no notice was given */
     const char *stage, *command;
     int64_t run_us;
     const uint32_t *gpus; /* gpu_count of them; else the row has their names */
@@ -268,7 +270,21 @@ static void put_job(struct adl_json *json, const struct adl_inventory *inventory
     put_int_or_null(json, "signal", status->signal, ran && status->signal > 0);
     /* null: not measured, which is not 0 */
     put_real_or_null(json, "energy_j", status->energy_j, status->energy_j > 0);
+    adl_json_put_uint(json, "idle_gpus", extra->idle.gpus);
+    put_seconds(json, "idle_s", extra->idle.us);
+    adl_view_time(json, "idle_stop_s", extra->idle_stop_us);
+    adl_json_put_real(json, "idle_gpu_hours", (double)status->idle_us / 3.6e9);
     adl_json_end(json);
+}
+
+/* Why people should look at a job that runs; empty: it uses its GPUs. */
+static void say_idle(const struct adl_job_entry *job, char *ret, size_t size)
+{
+    char span[ADL_IDLE_SPAN_SIZE];
+    if (job->idle.gpus > 0)
+        snprintf(ret, size, "%u of %u GPU%s idle for %s%s", job->idle.gpus, job->spec.gpus,
+                 job->spec.gpus == 1 ? "" : "s", adl_idle_span(job->idle.us, span),
+                 job->idle.stop_us > 0 ? ", will be stopped" : "");
 }
 
 void adl_view_live_job(struct adl_json *json, const struct adl_service_state *shared, const struct adl_caller *viewer,
@@ -277,7 +293,9 @@ void adl_view_live_job(struct adl_json *json, const struct adl_service_state *sh
     const bool holds = adl_job_table_holds_gpus(job), runs = adl_job_table_runs(job);
     const int64_t ran_us = shared->now_us(shared) - job->start_us;
     char reason[REASON_SIZE] = "";
-    if (job->stage != ADL_STAGE_RUNNING)
+    if (job->stage == ADL_STAGE_RUNNING)
+        say_idle(job, reason, sizeof reason);
+    else
         adl_service_state_reason(shared, job, reason, sizeof reason);
     adl_privacy_redact(shared, viewer, reason, sizeof reason);
     const struct adl_store_job row = {.spec = job->spec,
@@ -304,11 +322,14 @@ void adl_view_live_job(struct adl_json *json, const struct adl_service_state *sh
                                                  .eligible_us = adl_stages[job->stage].in_queue ? job->eligible_us : 0,
                                                  .start_us = runs ? job->start_us : 0,
                                                  .attempts = job->attempts,
-                                                 .energy_j = job->energy_j}};
+                                                 .energy_j = job->energy_j,
+                                                 .idle_us = job->idle_us}};
     struct extra extra = {.stage = adl_stages[job->stage].shown,
                           .command = job->command,
                           .end = expect_end(shared, job),
                           .progress = runs ? adl_job_table_progress(job) : NULL,
+                          .idle = runs ? job->idle : (struct adl_job_idle){0},
+                          .idle_stop_us = runs && job->idle.stop_us ? job->idle.stop_us + shared->wall_ahead_us : 0,
                           .run_us = runs && ran_us > 0 ? ran_us : 0,
                           .gpus = job->gpus,
                           .gpu_count = holds && job->gpus ? job->spec.gpus : 0};

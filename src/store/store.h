@@ -137,6 +137,7 @@ struct adl_store_status {
     double energy_j;
     int64_t requeue_us;  /* when it was last put back into the queue after it had ended; 0 = never */
     uint8_t requeue_end; /* the enum adl_job_end that it then had */
+    int64_t idle_us;     /* times the GPUs: held and not used, in all attempts */
 };
 
 /* A submission, which never changes, and its status. Lists are NULL-terminated; NULL is an empty one. */
@@ -229,6 +230,7 @@ struct adl_store_run {
     uint8_t state; /* enum adl_store_state */
     uint32_t gpus; /* of the last attempt */
     int64_t submit_us, eligible_us, start_us, end_us, ran_us;
+    int64_t idle_us; /* times the GPUs */
 };
 
 typedef int adl_store_run_visit(void *context, const struct adl_store_run *run, struct adl_error *err);

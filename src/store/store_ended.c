@@ -87,6 +87,7 @@ static int read_run(struct adl_store *store, sqlite3_stmt *sql, void *self, stru
         .end_us = sqlite3_column_int64(sql, 6),
         .ran_us = sqlite3_column_int64(sql, 7),
         .gpus = count_names(sqlite3_column_blob(sql, 8), sqlite3_column_bytes(sql, 8)),
+        .idle_us = sqlite3_column_int64(sql, 9),
     };
     if (!run.user)
         return adl_fail(err, ADL_ENOMEM, "%.150s: cannot read a run: out of memory", store->path);

@@ -122,6 +122,7 @@ static const struct field status_fields[] = {
     STATUS("energy_j", energy_j, F64, 0),
     STATUS("requeue_us", requeue_us, I64, INT64_MAX),
     STATUS("requeue_end", requeue_end, U8, ADL_STORE_STATE_COUNT - ADL_STORE_ENDED - 1),
+    STATUS("idle_us", idle_us, I64, INT64_MAX),
 };
 
 enum {

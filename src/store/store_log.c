@@ -36,7 +36,7 @@ static const char *const fixed_sql[ADL_SQL_FIXED_COUNT] = {
     [ADL_SQL_ENDS_OF_USER] = "SELECT j.id FROM submission s INDEXED BY submission_user CROSS JOIN job j ON j.id = s.id"
                              " WHERE s.uid = ?6" ENDS_PAGE,
     [ADL_SQL_RUNS] = "SELECT s.user, s.uid, j.state, s.submit_us, j.eligible_us, j.start_us, j.end_us, j.ran_us,"
-                     " j.held_gpus FROM job j INDEXED BY job_ended CROSS JOIN submission s ON s.id = j.id"
+                     " j.held_gpus, j.idle_us FROM job j INDEXED BY job_ended CROSS JOIN submission s ON s.id = j.id"
                      " WHERE j.state >= 2 AND j.end_us >= ?1 ORDER BY j.end_us DESC LIMIT ?2",
     [ADL_SQL_GPU_ADD] = "INSERT INTO gpu (name) VALUES (?1) ON CONFLICT (name) DO NOTHING",
     [ADL_SQL_SAMPLE_APPEND] = "INSERT INTO sample (time_us, gpu, missing, readings) "

@@ -151,7 +151,10 @@ static const char step_8[] = "ALTER TABLE job ADD COLUMN eligible_us INTEGER NOT
 static const char step_9[] = "CREATE TABLE belief (name TEXT PRIMARY KEY, time_us INTEGER NOT NULL, sequence INTEGER "
                              "NOT NULL, content BLOB NOT NULL) STRICT;";
 
-const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9};
+/* GPU time that a job held and did not use. */
+static const char step_10[] = "ALTER TABLE job ADD COLUMN idle_us INTEGER NOT NULL DEFAULT 0;";
+
+const char *const adl_store_steps[] = {step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10};
 const int adl_store_step_count = sizeof adl_store_steps / sizeof adl_store_steps[0];
 
 static int failed(sqlite3 *db, const char *path, const char *doing, struct adl_error *err)

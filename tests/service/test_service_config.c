@@ -248,6 +248,22 @@ static void what_makes_no_sense_is_refused_with_its_line(void **state)
     expect_refused("listen: {tls_cert: y, tls_key: x}\n", "adlro.yaml:1: listen.tls_cert: there is no 'tcp'");
     expect_refused("telemetry:\n  exporters:\n    - 'ftp://a'\n", "adlro.yaml:3: telemetry.exporters[0] must begin");
     expect_refused("catalogue: none.yaml\n", "adlro.yaml:1: catalogue: cannot open ");
+    expect_refused("hooks:\n  - {events: [job_ends], mail: owner}\n",
+                   "adlro.yaml:2: hooks: events: unknown event 'job_ends'; did you mean 'job_end'?");
+    expect_refused("hooks:\n  - {events: [idle]}\n", "adlro.yaml:2: hooks: an element has either a 'webhook' or");
+    expect_refused("hooks:\n  - {events: [idle], webhook: 'ftp://x'}\n", "adlro.yaml:2: hooks: webhook must be");
+    expect_refused("hooks:\n  - {events: [idle], webhook: 'http://a:b@c/'}\n", "adlro.yaml:2: hooks: webhook may not");
+    expect_refused("hooks:\n  - {events: [idle], webhook: 'http://c/', secret_file: s}\n",
+                   "adlro.yaml:2: hooks: webhook: a secret needs https");
+    expect_refused("hooks:\n  - {events: [idle], webhook: 'https://c/', secret_file: none}\n",
+                   "adlro.yaml:2: hooks: secret_file: ");
+    expect_refused("hooks:\n  - {events: [idle], webhook: 'https://c/', secret_header: 'a: b'}\n",
+                   "adlro.yaml:2: hooks: secret_header needs a 'secret_file'");
+    expect_refused("hooks:\n  - {events: [idle], mail: '-x'}\n", "adlro.yaml:2: hooks: mail: '-x' is neither");
+    expect_refused("hooks:\n  - {events: [idle], mail: a}\nsendmail: {program: none}\n", "adlro.yaml:2: hooks: mail: ");
+    expect_refused("idle:\n  after_s: 3\n", "adlro.yaml:2: idle.after_s: 3 s is less than four readings");
+    expect_refused("idle: {after_s: 0, stop: true}\n", "adlro.yaml:1: idle.stop needs an 'after_s' above 0");
+    expect_refused("idle: {below_percent: 0}\n", "adlro.yaml:1: idle.below_percent must be ");
     expect_refused("jobs: {max: 0}\n", "adlro.yaml:1: jobs.max must be ");
     expect_refused("virtual: true\npolicy: {affinity: [{kind: data, types: [t4]}]}\n",
                    "adlro.yaml:2: policy.affinity[0].types[0]: no node has a GPU of type 't4' (types: virtual)");

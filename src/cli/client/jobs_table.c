@@ -115,10 +115,9 @@ void adl_job_place(struct adl_text *text, const struct cJSON *job)
     const size_t before = text->size;
     const char *reason = adl_member_text(job, "reason");
     const bool pending = strcmp(adl_member_text(job, "state"), "PD") == 0;
-    const bool stopping = strcmp(adl_member_text(job, "stage"), "stopping") == 0;
     if (!pending)
         adl_job_nodes(text, job);
-    if (pending || ((stopping || adl_job_has_ended(job)) && *reason)) {
+    if (pending || *reason) {
         adl_text_put(text, text->size > before ? " (" : "(");
         adl_display_put(text, *reason ? reason : "no reason given", ADL_DISPLAY_ALL);
         adl_text_char(text, ')');

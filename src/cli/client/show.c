@@ -180,6 +180,7 @@ static void end_lines(struct adl_text *text, const cJSON *job)
 {
     const double exit_code = adl_member_number(job, "exit_code", -1), signal = adl_member_number(job, "signal", 0);
     const double energy_j = adl_member_number(job, "energy_j", 0);
+    const double idle_hours = adl_member_number(job, "idle_gpu_hours", 0);
     if (signal > 0) {
         key(text, "Signal");
         adl_text_printf(text, "%.0f\n", signal);
@@ -192,6 +193,12 @@ static void end_lines(struct adl_text *text, const cJSON *job)
         adl_text_fixed(text, energy_j / 3.6e6, energy_j < 3.6e5 ? 6 : 3);
         adl_text_put(text, " kWh\n");
     }
+    if (idle_hours > 0) {
+        key(text, "Idle");
+        adl_text_fixed(text, idle_hours, 2);
+        adl_text_put(text, " GPU hours held and not used\n");
+    }
+    moment_line(text, "Stopped at", job, "idle_stop_s");
 }
 
 static void show_job(struct adl_text *text, const cJSON *job)

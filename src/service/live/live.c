@@ -48,7 +48,8 @@ struct adl_store_status adl_live_status(struct adl_live *live, const struct adl_
                                      .gpus = live->names,
                                      .energy_j = job->energy_j,
                                      .requeue_us = job->requeue_us,
-                                     .requeue_end = job->requeue_end};
+                                     .requeue_end = job->requeue_end,
+                                     .idle_us = job->idle_us};
 }
 
 int adl_live_log(struct adl_live *live, const char *kind, uint64_t job, struct adl_text *payload, struct adl_error *err)
@@ -101,6 +102,10 @@ static void set_trouble(struct adl_live *live, const char *text)
     if (strcmp(shared->trouble, text) == 0)
         return;
     snprintf(shared->trouble, sizeof shared->trouble, "%s", text);
+    adl_hooks_post(shared->hooks, &(struct adl_hook_note){.event = ADL_HOOK_ALERT,
+                                                          .time_us = live->now_us,
+                                                          .what = text[0] != '\0' ? "trouble" : "recovered",
+                                                          .text = text[0] != '\0' ? text : "the state can be written"});
     struct adl_text payload = {0};
     struct adl_json json = adl_json_start(&payload, false);
     adl_json_object(&json);
@@ -388,6 +393,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         adl_live_belief_save(live, false);
         adl_live_recent_save(live, false);
         adl_live_health_check(live);
+        adl_live_idle_check(live);
         adl_live_forecast_tell(live);
         adl_live_shadow_check(live);
         prune(live);

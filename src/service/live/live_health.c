@@ -41,6 +41,11 @@ int adl_live_tell(struct adl_live *live, const char *kind, uint32_t gpu, const c
     if (adl_text_status(&payload))
         return ADL_ENOMEM;
     adl_events_publish(live->shared->events, "health", payload.data, NULL, NULL);
+    adl_hooks_post(live->shared->hooks,
+                   &(struct adl_hook_note){.event = strcmp(kind, "shadow") == 0 ? ADL_HOOK_GATE : ADL_HOOK_DRIFT,
+                                           .time_us = live->now_us,
+                                           .what = kind,
+                                           .text = text});
     adl_service_state_unlock(live->shared);
     const int status = adl_live_log(live, kind, 0, &payload, &err);
     adl_service_state_lock(live->shared);

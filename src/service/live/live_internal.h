@@ -106,6 +106,7 @@ struct adl_live {
     uint64_t forecast_told; /* jobs up to this one were looked at; 0 = all */
     bool model_alarm;       /* predictions do not hold */
     int64_t health_us;      /* steady: when speeds are checked again */
+    int64_t idle_us;        /* steady: the same for GPUs that jobs do not use */
     bool *down;             /* [gpu] as posted to the engine */
     const char **names;     /* [gpus + 1] scratch for a job's GPU names */
     uint64_t waiting[ADL_LIVE_WAITING_MAX]; /* live_waits.c: jobs that joined the queue since the last decision */
@@ -165,9 +166,12 @@ void adl_live_withdraw_but(struct adl_live *live, struct adl_job_entry *job, uin
 int adl_live_requeue(struct adl_live *live, struct adl_job_entry *job, int event, uint32_t slot, double remaining);
 int adl_live_post_evict(struct adl_live *live, uint32_t slot, double remaining);
 bool adl_live_in_engine(const struct adl_live *live, uint32_t slot);
+/* To the hooks: what happened to a job; event is an enum adl_hook_event. */
+void adl_live_notify(struct adl_live *live, const struct adl_job_entry *job, int event, const char *what,
+                     const char *state, const char *why);
 /* Moves a job by an event that ends it, and removes it from the job table. */
 void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event, int end);
-/* Cancels a job that holds no GPUs, by a request in a later group. */
+/* Cancels a job by a request in a later group. */
 void adl_live_give_up(struct adl_live *live, const struct adl_job_entry *job, const char *why);
 
 /* The reason of a job that is being stopped. The store has it as well: after a crash it says how the job is to end. */
@@ -180,6 +184,10 @@ void adl_live_say_stop(struct adl_job_entry *job, const char *why);
 int adl_live_tell(struct adl_live *live, const char *kind, uint32_t gpu, const char *text);
 void adl_live_health_check(struct adl_live *live);                                  /* a few times a second */
 void adl_live_health_drained(struct adl_live *live, uint32_t gpu, const char *why); /* a GPU was drained or resumed */
+
+/* live_idle.c */
+void adl_live_idle_sample(struct adl_live *live, uint32_t gpu, const struct adl_telemetry *readings);
+void adl_live_idle_check(struct adl_live *live); /* a few times a second; the lock is held */
 
 /* live_forecast.c */
 void adl_live_forecast_tell(struct adl_live *live); /* now and then; the lock is held */

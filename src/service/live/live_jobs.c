@@ -366,6 +366,23 @@ void adl_live_started(struct adl_live *live, const struct adl_job_entry *job)
         place_dependants(live, job->id, job->array_id, 0, NULL);
 }
 
+void adl_live_notify(struct adl_live *live, const struct adl_job_entry *job, int event, const char *what,
+                     const char *state, const char *why)
+{
+    char label[ADL_LABEL_SIZE], text[400];
+    snprintf(text, sizeof text, "job %s of %.64s %s%s%.250s", adl_label_of_live(job, label), job->user,
+             event == ADL_HOOK_JOB_END ? "ended" : "", *why ? ": " : "", why);
+    adl_hooks_post(live->shared->hooks, &(struct adl_hook_note){.event = event,
+                                                                .time_us = live->now_us,
+                                                                .what = what,
+                                                                .text = text,
+                                                                .job = adl_job_table_shown(job),
+                                                                .label = label,
+                                                                .name = job->name,
+                                                                .user = job->user,
+                                                                .state = state});
+}
+
 void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event, int end)
 {
     if (adl_live_transition(live, job, event))
@@ -388,6 +405,7 @@ void adl_live_depart(struct adl_live *live, struct adl_job_entry *job, int event
         live->point.jct_sum_s += (double)(live->now_us - job->submit_us) * 1e-6;
     }
     adl_live_publish_job(live, job, adl_store_state_name(ADL_STORE_ENDED + end));
+    adl_live_notify(live, job, ADL_HOOK_JOB_END, "end", adl_store_state_name(ADL_STORE_ENDED + end), job->reason);
     adl_job_table_remove(job_table, job);
     adl_live_fill_array(live, beside);
     place_dependants(live, id, array_id, uid, name);

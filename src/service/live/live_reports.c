@@ -331,14 +331,28 @@ static int log_gpu(struct adl_live *live, const struct adl_report *report, struc
     return adl_live_log(live, report->kind == ADL_REPORT_GPU_DOWN ? "gpu_down" : "gpu_up", 0, &text, err);
 }
 
+static void alert(struct adl_live *live, const struct adl_report *report)
+{
+    char name[ADL_GPU_NAME_SIZE], text[ADL_GPU_NAME_SIZE + 220];
+    const bool down = report->kind == ADL_REPORT_GPU_DOWN;
+    adl_service_state_gpu_name(live->shared, report->gpu, name);
+    snprintf(text, sizeof text, "%s: %s", name, down ? report->text : "it is back");
+    adl_hooks_post(live->shared->hooks, &(struct adl_hook_note){.event = ADL_HOOK_ALERT,
+                                                                .time_us = live->now_us,
+                                                                .what = down ? "gpu_down" : "gpu_up",
+                                                                .text = text});
+}
+
 static void apply_gpu(struct adl_live *live, const struct adl_report *report)
 {
     struct adl_service_state_gpu *gpu = &live->shared->gpus[report->gpu];
-    const bool down = report->kind == ADL_REPORT_GPU_DOWN;
+    const bool down = report->kind == ADL_REPORT_GPU_DOWN, was_lost = gpu->lost;
     gpu->foreign = down ? report->foreign : 0;
     gpu->lost = down && report->foreign == 0;
     snprintf(gpu->reason, sizeof gpu->reason, "%s", down ? report->text : gpu->drain ? "drained" : "");
     adl_live_gpu_changed(live, report->gpu);
+    if (gpu->lost || (was_lost && !down))
+        alert(live, report);
 }
 
 /* ---- readings ---- */
@@ -371,6 +385,7 @@ static void apply_telemetry(struct adl_live *live, const struct adl_report *repo
     if (report->sample.energy_j >= 0)
         gpu->energy_j = report->sample.energy_j;
     live->sampled = true;
+    adl_live_idle_sample(live, g, readings);
     if (report->sample.blurred)
         return;
     post(live, &(struct adl_event){

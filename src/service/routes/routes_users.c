@@ -43,6 +43,7 @@ static void put_user(struct adl_json *json, const struct adl_user_sum *sum)
     adl_json_put_uint(json, "ended", sum->ended);
     adl_json_put_uint(json, "completed", sum->completed);
     adl_json_put_real(json, "gpu_hours", sum->gpu_us / 3.6e9);
+    adl_json_put_real(json, "idle_gpu_hours", (sum->idle_us < sum->gpu_us ? sum->idle_us : sum->gpu_us) / 3.6e9);
     adl_json_key(json, "wait_mean_s");
     if (sum->started > 0)
         adl_json_real(json, sum->wait_us * 1e-6 / sum->started);
