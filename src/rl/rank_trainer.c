@@ -13,9 +13,6 @@
 
 #define TRAINING_SEED ((uint64_t)1 << 62) /* of runs; held-out ones have the next lower bit */
 #define CHECK_SEED    ((uint64_t)1 << 61)
-#define NOISE_FIRST   0.0025 /* of a workload: square of a difference of 5 % */
-#define NOISE_SHARE   0.05   /* of a new difference, in the average */
-#define NOISE_LEAST   0.01
 #define AVERAGED      0.9 /* of the average of parameters, in the next one */
 
 struct trial {
@@ -41,8 +38,7 @@ struct adl_rank_trainer {
     struct trial *trials;                                      /* [2 * directions, at least 1] */
     struct run *runs;
     size_t run_count, run_capacity;
-    double *noise; /* [workload] */
-    double *rule;  /* [check runs] cost of the rule without a network */
+    double *rule; /* [check runs] cost of the rule without a network */
     bool ruled;
     struct adl_rank_network best;
     double best_change;
@@ -53,13 +49,13 @@ struct adl_rank_trainer {
 struct adl_rank_config adl_rank_defaults(void)
 {
     return (struct adl_rank_config){.seed = 1,
-                                    .rounds = 100,
+                                    .rounds = 120,
                                     .directions = 12,
-                                    .runs = 48,
-                                    .distance = 0.1,
-                                    .step = 0.03,
+                                    .runs = 32,
+                                    .distance = 0.15,
+                                    .step = 0.05,
                                     .tail = 0.1,
-                                    .check_runs = 2,
+                                    .check_runs = 4,
                                     .check_each = 10,
                                     .threads = 1};
 }
@@ -78,7 +74,6 @@ void adl_rank_trainer_destroy(struct adl_rank_trainer *trainer)
     adl_thread_pool_destroy(trainer->pool);
     free(trainer->trials);
     free(trainer->runs);
-    free(trainer->noise);
     free(trainer->rule);
     free(trainer);
 }
@@ -93,10 +88,7 @@ int adl_rank_trainer_create(const struct adl_rank_config *config, struct adl_ran
     trainer->run_capacity = 2 * (size_t)config->directions * config->runs + check_count(config);
     trainer->runs = calloc(trainer->run_capacity, sizeof *trainer->runs);
     trainer->rule = calloc(check_count(config) + 1, sizeof *trainer->rule);
-    trainer->noise = calloc(config->workload_count + 1, sizeof *trainer->noise);
-    for (uint32_t i = 0; trainer->noise && i < config->workload_count; i++)
-        trainer->noise[i] = NOISE_FIRST;
-    int status = trainer->trials && trainer->runs && trainer->noise && trainer->rule ? 0 : ADL_ENOMEM;
+    int status = trainer->trials && trainer->runs && trainer->rule ? 0 : ADL_ENOMEM;
     if (status)
         adl_fail(err, status, "out of memory for %u trials", 2 * config->directions);
     else
@@ -200,33 +192,19 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The difference of costs of a direction, relative to the noise of each workload; a run far off counts as one at the
- * edge. */
+/* Half the difference of costs of a direction, over its runs; a run far off counts as one at the edge. */
 static double slope_of(const struct adl_rank_trainer *trainer, uint32_t direction)
 {
     const uint32_t trials = 2 * trainer->config.directions;
     double sum = 0, sorted[256];
     uint32_t count = 0;
-    for (size_t i = 2 * direction; i + 1 < trainer->run_count && count < 256; i += trials) {
-        const double noise = sqrt(trainer->noise[trainer->runs[i].workload]);
-        sorted[count++] = (trainer->runs[i].cost - trainer->runs[i + 1].cost) / (noise + NOISE_LEAST);
-    }
+    for (size_t i = 2 * direction; i + 1 < trainer->run_count && count < 256; i += trials)
+        sorted[count++] = (trainer->runs[i].cost - trainer->runs[i + 1].cost) / 2;
     qsort(sorted, count, sizeof *sorted, by_value);
     const uint32_t cut = count / 8;
     for (uint32_t i = 0; i < count; i++)
         sum += sorted[i < cut ? cut : i >= count - cut ? count - cut - 1 : i];
     return sum / count;
-}
-
-/* Mean square of the differences that directions make on a workload: what is chaotic counts less. */
-static void learn_noise(struct adl_rank_trainer *trainer)
-{
-    for (size_t i = 0; i + 1 < trainer->run_count; i += 2) {
-        const struct run *run = &trainer->runs[i];
-        const double difference = run[0].cost - run[1].cost;
-        double *noise = &trainer->noise[run->workload];
-        *noise += NOISE_SHARE * (difference * difference - *noise);
-    }
 }
 
 static void move(struct adl_rank_trainer *trainer, const double *directions)
@@ -273,7 +251,6 @@ int adl_rank_trainer_round(struct adl_rank_trainer *trainer, struct adl_error *e
         status = play_all(trainer, err);
     }
     if (status == 0) {
-        learn_noise(trainer);
         move(trainer, directions);
         trainer->rounds++;
     }

@@ -173,7 +173,7 @@ static void dependencies_begin_and_signal_are_sent_as_the_service_takes_them(voi
     }
     assert_int_equal(adl_member_flag(body, "singleton"), 1);
     assert_int_equal(adl_member_flag(body, "dependency_any"), 0);
-    assert_true(adl_member_number(body, "begin_s", 0) >= (double)time(NULL) + 3590);
+    assert_true(adl_member_number(body, "begin_s", 0) == 1700003823 + 3600); /* by the time of the double */
     assert_string_equal(adl_member_text(body, "warn_signal"), "B:USR1@120");
     assert_string_equal(adl_member_text(body, "array"), "0-9%4");
     cJSON_Delete(body);

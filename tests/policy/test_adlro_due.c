@@ -79,7 +79,9 @@ static void run(struct load *load, const char *settings)
     struct adl_world_sim *world = NULL;
     struct adl_engine *engine = NULL;
     struct adl_error err = {.text = ""};
-    scenario.policy.settings = settings;
+    char all[100]; /* the rule alone */
+    snprintf(all, sizeof all, "network=false\n%s", settings);
+    scenario.policy.settings = all;
     assert_int_equal(adl_world_sim_create_from(&scenario, source, 1, ADL_REGIME_ORACLE, &world, &err), 0);
     const struct adl_engine_config config = {.cluster = &scenario.cluster,
                                              .policy = &adl_policy_adlro,

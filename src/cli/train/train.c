@@ -9,15 +9,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define RANDOM_JOBS_MAX 256  /* of an episode of a random scenario */
-#define EPISODES        2000 /* defaults */
+#define RANDOM_JOBS_MAX 256 /* of an episode of a random scenario */
 #define ADLRO_RANDOM    48
 
 struct options {
     const char *scenario;
-    const char *begin, *out, *checkpoint;
+    const char *out, *checkpoint;
     const char *csv, *html, *json, *onnx;
-    int64_t episodes, random, labs, jobs, seed, threads;
+    int64_t episodes, rounds, random, labs, jobs, seed, threads;
     double lambda, tail, horizon, learning_rate, explore;
     int network; /* enum adl_qnet_kind */
     int method;  /* enum adl_market_method */
@@ -31,15 +30,14 @@ static const char *const networks[] = {"shared", "paper", NULL};
 static const struct adl_option table[] = {
     {"scenario", 's', ADL_OPTION_TEXT, AT(scenario), 0, 0, NULL, "FILE",
      "scenario to train dqn or market on; required"},
-    {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 0, 1e9, NULL, "N",
-     "episodes, each a run of a scenario; 0 = 2000, for adlro 115200"},
-    {"random", 0, ADL_OPTION_INT, AT(random), -1, ADL_PRACTICE_MAX, NULL, "N",
-     "also train on this many random scenarios, so that the model serves other clusters too; -1 = none, for adlro 48"},
+    {"episodes", 'n', ADL_OPTION_INT, AT(episodes), 1, 1e9, NULL, "N", "episodes, each a run of the scenario"},
+    {"rounds", 0, ADL_OPTION_INT, AT(rounds), 1, 1e6, NULL, "N", "adlro: rounds of 768 runs"},
+    {"random", 0, ADL_OPTION_INT, AT(random), 0, ADL_PRACTICE_MAX, NULL, "N",
+     "every other episode is of one of this many random scenarios, so that the model serves other clusters too; adlro "
+     "has 48 of them if none are asked for"},
     {"labs", 0, ADL_OPTION_INT, AT(labs), 10, 1e7, NULL, "N", "estimator: labs of the prior to learn from"},
     {"out", 'o', ADL_OPTION_TEXT, AT(out), 0, 0, NULL, "FILE",
      "file for the best model (dqn.model, market.model, adlro.model or estimator.model)"},
-    {"begin", 0, ADL_OPTION_TEXT, AT(begin), 0, 0, NULL, "FILE",
-     "adlro: the network to begin with, instead of one that corrects nothing"},
     {"checkpoint", 0, ADL_OPTION_TEXT, AT(checkpoint), 0, 0, NULL, "FILE",
      "file for the state that --resume needs, written at each validation and at the end (OUT.checkpoint)"},
     {"resume", 0, ADL_OPTION_FLAG, AT(resume), 0, 0, NULL, NULL,
@@ -74,7 +72,7 @@ static const struct adl_verb verb = {
         "Trains the policy dqn on a scenario: runs episodes, learns from them, and keeps the network that does best on "
         "held-out seeds. Or trains the bids of policy market in the same way; --network, --tail, --horizon, "
         "--learning-rate, --explore and --onnx do not count then. Or trains the network of policy adlro on shipped and "
-        "random scenarios (--episodes, --random, --begin, --out, --seed, --threads), or the networks of the estimates "
+        "random scenarios (--rounds, --random, --out, --seed, --threads), or the networks of the estimates "
         "on a prior (--out, --seed, --labs).",
     .operands = "dqn|market|adlro|estimator",
     .operands_min = 0, /* so that check_what() prints what can be trained */
@@ -123,17 +121,15 @@ static int train_adlro(const struct options *o)
     struct adl_rank_config config = adl_rank_defaults();
     struct adl_error err;
     bool interrupted = false;
-    const uint32_t round = 2 * config.directions * config.runs;
     config.seed = (uint64_t)o->seed;
     config.threads = o->threads ? (uint32_t)o->threads : adl_cli_cores();
-    if (o->episodes > 0)
-        config.rounds = (uint32_t)((o->episodes + round - 1) / round);
+    config.rounds = (uint32_t)o->rounds;
     int status = is_file(o->out) ? 0 : adl_fail(&err, ADL_EINVAL, "--out needs a file name");
     if (status == 0)
         status = adl_outputs_check(&o->out, 1, "", &err);
     if (status == 0)
-        status = adl_train_adlro(&config, o->random >= 0 ? (uint32_t)o->random : ADLRO_RANDOM, o->begin, o->out,
-                                 &interrupted, &err);
+        status =
+            adl_train_adlro(&config, o->random > 0 ? (uint32_t)o->random : ADLRO_RANDOM, o->out, &interrupted, &err);
     if (status)
         return adl_cli_fail(&verb, status, &err);
     return interrupted ? ADL_EXIT_FAILED : ADL_EXIT_DONE;
@@ -229,7 +225,8 @@ static int train(const struct options *o, const char *checkpoint, bool market, b
 static int run(int argc, char **argv)
 {
     const struct adl_dqn_config defaults = adl_dqn_defaults(ADL_QNET_SHARED);
-    struct options o = {.random = -1,
+    struct options o = {.episodes = 2000,
+                        .rounds = adl_rank_defaults().rounds,
                         .labs = 10000,
                         .seed = 1,
                         .lambda = -1,
@@ -253,8 +250,6 @@ static int run(int argc, char **argv)
                                                : "dqn.model";
     if (status == 0 && is_for(&operands, "adlro"))
         return train_adlro(&o);
-    o.random = o.random > 0 ? o.random : 0;
-    o.episodes = o.episodes > 0 ? o.episodes : EPISODES;
     if (status == 0 && is_for(&operands, "estimator")) {
         status = train_estimator(&o, &err);
         return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;

@@ -6,7 +6,6 @@
 #include "experiment/arena_setup.h"
 #include "experiment/run.h"
 #include "report/figure.h"
-#include "rl/model_store.h"
 #include "rl/practice.h"
 #include "rl/rank_trainer.h"
 
@@ -82,19 +81,6 @@ static int save(const char *path, const struct adl_rank_network *network, struct
     return status;
 }
 
-static int load(const char *path, struct adl_rank_network *ret, struct adl_error *err)
-{
-    struct adl_error inner = {{0}};
-    char *bytes = NULL;
-    size_t size = 0;
-    int status = adl_model_store_read_bytes(path, &bytes, &size, err);
-    if (status)
-        return status;
-    status = adl_rank_network_decode(bytes, size, ret, &inner);
-    free(bytes);
-    return status ? adl_fail(err, status, "%.200s: %s", path, inner.text) : 0;
-}
-
 static int check(struct adl_rank_trainer *trainer, const char *out, int64_t start_ns, uint32_t rounds,
                  struct adl_error *err)
 {
@@ -132,19 +118,15 @@ static int train(struct adl_rank_trainer *trainer, const struct adl_rank_config 
     return status;
 }
 
-int adl_train_adlro(const struct adl_rank_config *config, uint32_t random, const char *begin, const char *out,
-                    bool *ret_interrupted, struct adl_error *err)
+int adl_train_adlro(const struct adl_rank_config *config, uint32_t random, const char *out, bool *ret_interrupted,
+                    struct adl_error *err)
 {
     struct adl_rank_config own = *config;
-    struct adl_rank_network network;
     struct adl_rank_trainer *trainer = NULL;
     struct pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         return adl_fail(err, ADL_ENOMEM, "out of memory for scenarios");
     int status = fill_pool(pool, config->seed, random, err);
-    if (status == 0 && begin)
-        status = load(begin, &network, err);
-    own.begin = begin ? &network : NULL;
     own.workloads = pool->workloads;
     own.workload_count = pool->count;
     if (status == 0)
