@@ -79,7 +79,7 @@ static int find_member(struct adl_store *store, uint64_t array, int64_t index, u
     return 0;
 }
 
-/* Tasks of Slurm's arrays are numbered by the array and their index (docs/slurm-protocol.md). */
+/* Tasks of Slurm's arrays are numbered by the array and their index (docs/formats/slurm-protocol.md). */
 static uint64_t find_external(struct adl_store *store, uint64_t number, int64_t index)
 {
     if (index >= 0 && number > UINT32_MAX)

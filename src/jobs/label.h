@@ -1,5 +1,5 @@
 /* label: the name of a job for people: its number "12", or "12_3" with the number of its array and its index. Numbers
- * of tasks of Slurm's arrays are internal (docs/slurm-protocol.md). */
+ * of tasks of Slurm's arrays are internal (docs/formats/slurm-protocol.md). */
 #ifndef ADLRO_JOBS_LABEL_H
 #define ADLRO_JOBS_LABEL_H
 

@@ -303,7 +303,7 @@ int main(int argc, char **argv)
         .name = "adlro-slurm",
         .summary =
             "The adapter between adlro's service and Slurm. The service starts it and exchanges messages with it on "
-            "standard input and output (docs/slurm-protocol.md).",
+            "standard input and output (docs/formats/slurm-protocol.md).",
         .options = rows,
         .option_count = sizeof rows / sizeof *rows,
         .example = "adlro-slurm --giveback-stale 60",

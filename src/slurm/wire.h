@@ -1,4 +1,4 @@
-/* wire: what the two ends of the adapter's protocol have in common (docs/slurm-protocol.md). */
+/* wire: what the two ends of the adapter's protocol have in common (docs/formats/slurm-protocol.md). */
 #ifndef ADLRO_SLURM_WIRE_H
 #define ADLRO_SLURM_WIRE_H
 

@@ -1,4 +1,4 @@
-/* slurm_link: the adapter as a child process, and lines of JSON to and from it (docs/slurm-protocol.md). */
+/* slurm_link: the adapter as a child process, and lines of JSON to and from it (docs/formats/slurm-protocol.md). */
 #ifndef ADLRO_EXECUTOR_SLURM_SLURM_LINK_H
 #define ADLRO_EXECUTOR_SLURM_SLURM_LINK_H
 
