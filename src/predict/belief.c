@@ -48,7 +48,7 @@ struct adl_belief {
     double spec_speed[ADL_KIND_COUNT][ADL_TYPES_MAX]; /* relative speed by specification */
     struct adl_similar *similar;                      /* NULL unless run times are learned */
     struct adl_speeds *speeds;                        /* the same, or reported; NULL, too, if there is one type */
-    bool reported;                                    /* speeds are those that jobs reported, no others */
+    bool reported, frozen;                            /* reported: speeds are those that jobs reported, no others */
     struct adl_residuals residuals[BASIS_COUNT];
     struct adl_owner_residuals *owners; /* BY_NEIGHBOURS; NULL unless run times are learned */
     struct adl_calibration calibration;
@@ -57,7 +57,6 @@ struct adl_belief {
     size_t job_capacity;
     struct adl_shape steps_shape; /* of what jobs say of their steps */
     uint32_t slots, next_visit;   /* slots that ever had a job, and whose age is looked at next */
-    bool frozen;
 };
 
 int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct adl_belief **ret)
@@ -377,11 +376,10 @@ void adl_belief_enter(struct adl_belief *belief, const struct adl_state *state, 
 /* A job that runs is known to take longer than it has. */
 static void learn_age(struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us)
 {
-    const struct adl_job *job = &state->jobs[slot];
     struct believed *believed = &belief->jobs[slot];
     const double age = age_us(belief, state, slot, now_us);
     struct adl_traits traits;
-    adl_traits_read(&traits, &job->spec, job->submit_us);
+    adl_traits_read(&traits, &state->jobs[slot].spec, state->jobs[slot].submit_us);
     adl_similar_age(belief->similar, &traits, &believed->life, age);
     const double left_us = (adl_life_next_us(&believed->life) - age) * here_factor(belief, state, slot);
     believed->due_us = now_us + (int64_t)(left_us < ADL_REMAINING_MAX_US ? left_us : ADL_REMAINING_MAX_US);
@@ -469,9 +467,7 @@ static void keep(struct adl_belief *belief, const struct adl_event *event, const
 void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
     const bool held = state->jobs[event->job].phase >= ADL_PHASE_RUNNING;
-    if (event->kind == ADL_EVENT_FINISH && held) {
-        if (belief->frozen)
-            return;
+    if (event->kind == ADL_EVENT_FINISH && held && !belief->frozen) {
         learn_residual(belief, event, state);
         if (belief->similar) {
             learn_similar(belief, event, state);
@@ -493,6 +489,11 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
 void adl_belief_freeze(struct adl_belief *belief, bool frozen)
 {
     belief->frozen = frozen;
+}
+
+bool adl_belief_is_frozen(const struct adl_belief *belief)
+{
+    return belief->frozen;
 }
 
 /* ---- reading ---- */
@@ -538,8 +539,8 @@ int64_t adl_belief_end_us(const struct adl_belief *belief, const struct adl_stat
                           double q)
 {
     const struct adl_job *job = &state->jobs[slot];
-    const double rest_us = adl_belief_quantile_us(belief, slot, age_us(belief, state, slot, now_us), q);
-    const double here_us = rest_us * here_factor(belief, state, slot);
+    const double here_us =
+        adl_belief_quantile_us(belief, slot, age_us(belief, state, slot, now_us), q) * here_factor(belief, state, slot);
     const int64_t latest_us = job->spec.limit_us > 0 ? job->start_us + job->spec.limit_us : INT64_MAX;
     const int64_t end_us = now_us + (int64_t)(here_us < ADL_REMAINING_MAX_US ? here_us : ADL_REMAINING_MAX_US);
     return end_us < latest_us ? end_us : latest_us > now_us ? latest_us : now_us;
@@ -581,9 +582,8 @@ double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_
 struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot)
 {
     const struct believed *job = &belief->jobs[slot];
-    const int basis = job->told_us > 0 ? BY_STEPS : job->basis;
     return (struct adl_certainty){job->told_us > 0, (double)job->spread, job->neighbours,
-                                  belief->residuals[basis].count};
+                                  belief->residuals[job->told_us > 0 ? BY_STEPS : job->basis].count};
 }
 
 struct adl_calibration *adl_belief_calibration(struct adl_belief *belief)
