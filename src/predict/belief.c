@@ -391,11 +391,10 @@ void adl_belief_enter(struct adl_belief *belief, const struct adl_state *state, 
 /* A job that runs is known to take longer than it has. */
 static void learn_age(struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us)
 {
-    const struct adl_job *job = &state->jobs[slot];
     struct believed *believed = &belief->jobs[slot];
     const double age = adl_belief_age_us(belief, state, slot, now_us);
     struct adl_traits traits;
-    adl_traits_read(&traits, &job->spec, job->submit_us);
+    adl_traits_read(&traits, &state->jobs[slot].spec, state->jobs[slot].submit_us);
     adl_similar_age(belief->similar, &traits, &believed->life, age);
     const double left_us = (adl_life_next_us(&believed->life) - age) * adl_belief_here_factor(belief, state, slot);
     believed->due_us = now_us + (int64_t)(left_us < ADL_REMAINING_MAX_US ? left_us : ADL_REMAINING_MAX_US);
@@ -485,9 +484,7 @@ static void keep(struct adl_belief *belief, const struct adl_event *event, const
 void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
     const bool held = state->jobs[event->job].phase >= ADL_PHASE_RUNNING;
-    if (event->kind == ADL_EVENT_FINISH && held) {
-        if (belief->frozen)
-            return;
+    if (event->kind == ADL_EVENT_FINISH && held && !belief->frozen) {
         learn_residual(belief, event, state);
         if (belief->similar) {
             learn_similar(belief, event, state);
@@ -509,6 +506,11 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
 void adl_belief_freeze(struct adl_belief *belief, bool frozen)
 {
     belief->frozen = frozen;
+}
+
+bool adl_belief_is_frozen(const struct adl_belief *belief)
+{
+    return belief->frozen;
 }
 
 /* ---- reading ---- */

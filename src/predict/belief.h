@@ -78,6 +78,7 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
 /* Ends of jobs teach it nothing from now on, or again: of a copy that plays a future. Run times that were drawn from
  * what it believes would teach it only what chance made of them. */
 void adl_belief_freeze(struct adl_belief *belief, bool frozen);
+bool adl_belief_is_frozen(const struct adl_belief *belief); /* then policies that learn from ends do not, either */
 
 /* ---- what policies read, of a live job ----
  *

@@ -51,6 +51,17 @@ static void answers_are_documents_and_refusals_have_the_services_message(void **
     double_close(service);
 }
 
+static void the_time_is_that_of_the_service(void **state)
+{
+    struct service_double *service = double_open();
+    struct adl_error err;
+    int64_t now_s = 0;
+    (void)state;
+    assert_int_equal(adl_client_now(service->client, &now_s, &err), 0);
+    assert_int_equal(now_s, 1700003823);
+    double_close(service);
+}
+
 static void an_answer_without_end_is_cut_off(void **state)
 {
     struct service_double *service = double_open();
@@ -268,6 +279,7 @@ int main(void)
         cmocka_unit_test(without_a_service_the_message_says_where_and_what_to_do),
         cmocka_unit_test(a_path_that_no_socket_can_have_is_refused),
         cmocka_unit_test(answers_are_documents_and_refusals_have_the_services_message),
+        cmocka_unit_test(the_time_is_that_of_the_service),
         cmocka_unit_test(an_answer_without_end_is_cut_off),
         cmocka_unit_test(pages_are_put_together),
         cmocka_unit_test(a_member_of_an_array_is_found_by_its_index),

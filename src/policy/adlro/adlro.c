@@ -243,7 +243,8 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
     if (event->kind != ADL_EVENT_FINISH && event->kind != ADL_EVENT_EVICT)
         return;
     if (event->kind == ADL_EVENT_FINISH) {
-        learn(self, event, state);
+        if (!state->belief || !adl_belief_is_frozen(state->belief))
+            learn(self, event, state);
         adl_moves_forget(&self->moves, event->job);
     }
     adl_fairness_charge(&self->fairness, &state->jobs[event->job], event->time_us);
