@@ -37,13 +37,13 @@ static void die(const char *text)
 /* To the page, and to whoever waits for it. */
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
+    static char text[2048];
     va_list args;
     va_start(args, format);
-    vfprintf(page, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    va_start(args, format);
-    vprintf(format, args);
-    va_end(args);
+    fputs(text, page);
+    fputs(text, stdout);
     fflush(stdout);
 }
 
