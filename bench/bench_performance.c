@@ -258,9 +258,10 @@ int main(int argc, char **argv)
     if (!page)
         die("cannot write " PAGE);
     sim_warm_up();
-    say("# Performance\n\n`bench/run all` measures and writes this page in one run of three minutes of processor time: "
+    say("# Performance\n\n`bench/run all` measures and writes this page in one run of two minutes of processor time: "
         "each limit "
-        "of\nthe machine, ours beside it, and peers beside that. Times are processor time. Figures of one run can be "
+        "of\nthe machine, ours beside it, and peers beside that. Times are processor time, but those\nof peers' traces "
+        "wall time. Figures of one run can be "
         "compared with each other; "
         "those of two runs cannot.\n\n");
     for (int i = 1; i < argc; i++)
