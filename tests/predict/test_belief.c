@@ -358,6 +358,52 @@ static void a_job_that_reports_steps_counts_as_one_that_ended(void **unused)
     close_bed(&bed);
 }
 
+/* One that nobody reads the distributions of predicts the same run times, and goes on doing so when jobs end. */
+static void points_are_the_same_without_distributions(void **unused)
+{
+    (void)unused;
+    struct bed whole = make_bed(), bare = make_bed();
+    open_bed(&whole);
+    open_bed(&bare);
+    adl_belief_take_points_only(bare.belief);
+    for (int i = 0; i < 5; i++) {
+        struct adl_job_spec spec = fixture_spec(1 + (uint64_t)i % 2, 1);
+        struct adl_runtimes told, same;
+        memset(&told, 0, sizeof told);
+        memset(&same, 0, sizeof same);
+        spec.limit_us = (i + 1) * WHOLE;
+        const struct adl_event submit = {
+            .time_us = whole.state->now_us, .kind = ADL_EVENT_SUBMIT, .job = 1, .submit = {.spec = &spec}};
+        assert_int_equal(adl_belief_admit(whole.belief, &submit, &told), 0);
+        assert_int_equal(adl_belief_admit(bare.belief, &submit, &same), 0);
+        assert_true(told.best_us[0] > 0);
+        assert_memory_equal(&told, &same, sizeof told);
+        run_job(&whole, ADL_LOSS_NOTHING);
+        run_job(&bare, ADL_LOSS_NOTHING);
+        finish_after(&whole, 40 * SECOND);
+        finish_after(&bare, 40 * SECOND);
+    }
+    assert_int_equal(adl_belief_count(whole.belief), 5);
+    close_bed(&whole);
+    close_bed(&bare);
+}
+
+/* The mean of a whole job is kept between two ends: what is learned must change it. */
+static void the_mean_of_a_whole_job_follows_what_is_learned(void **unused)
+{
+    (void)unused;
+    struct bed bed = make_bed();
+    open_bed(&bed);
+    run_job(&bed, ADL_LOSS_NOTHING);
+    const double before_us = adl_belief_mean_us(bed.belief, 0, 0);
+    assert_true(adl_belief_mean_us(bed.belief, 0, 0) == before_us);
+    finish_after(&bed, 300 * SECOND);
+    run_job(&bed, ADL_LOSS_NOTHING);
+    assert_true(adl_belief_mean_us(bed.belief, 0, 0) > 1.2 * before_us);
+    assert_true(fabs(adl_belief_mean_us(bed.belief, 0, 0) / adl_belief_mean_us(bed.belief, 0, 1e-9) - 1) < 1e-6);
+    close_bed(&bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +418,8 @@ int main(void)
         cmocka_unit_test(equal_events_give_equal_bits),
         cmocka_unit_test(a_job_that_runs_through_a_restart_is_counted_once),
         cmocka_unit_test(a_job_that_reports_steps_counts_as_one_that_ended),
+        cmocka_unit_test(points_are_the_same_without_distributions),
+        cmocka_unit_test(the_mean_of_a_whole_job_follows_what_is_learned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

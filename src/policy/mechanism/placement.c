@@ -39,8 +39,10 @@ bool adl_placement_start(const struct adl_state *state, uint32_t slot, const str
     for (uint32_t i = 0; i < types; i++) {
         if (state->pool.free_gpus[order[i]] < count)
             continue;
-        const struct adl_hold hold = hold_until(state, slot, order[i], request);
-        if (adl_fit_find(state, slot, order[i], hold.count ? &hold : NULL, gpus))
+        struct adl_hold hold;
+        if (request->reservation_count > 0)
+            hold = hold_until(state, slot, order[i], request);
+        if (adl_fit_find(state, slot, order[i], request->reservation_count > 0 ? &hold : NULL, gpus))
             return adl_plan_start(plan, slot, count) == 0;
     }
     for (uint32_t i = 0; request->share && i < types; i++) {

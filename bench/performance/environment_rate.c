@@ -29,7 +29,7 @@ static double play(struct adlro_environment *env, struct adlro_buffers *buffers,
                    struct adl_rng *rng, uint64_t *seed)
 {
     char error[ADLRO_ERROR_SIZE] = "";
-    int32_t *actions = calloc(count, sizeof *actions);
+    int32_t *actions = calloc((size_t)count + 1, sizeof *actions);
     die_on(!actions, "out of memory");
     const double start_s = processor_s();
     uint64_t taken = 0;

@@ -26,11 +26,13 @@ static double y_of(double ns)
 
 static void write_axes(FILE *file, const struct cost_plot *plot)
 {
-    for (double ns = LEAST_NS; ns <= MOST_NS * 1.01; ns *= 10)
+    for (int decade = 0; decade <= 2; decade++) {
+        const double ns = LEAST_NS * pow(10, decade);
         fprintf(file,
                 "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ccc\"/>"
                 "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f ns</text>\n",
                 LEFT, y_of(ns), WIDTH - RIGHT, y_of(ns), LEFT - 6, y_of(ns) + 4, ns);
+    }
     for (uint32_t i = 0; i < plot->count; i++) {
         const double size = plot->size[i], unit = size >= 1e6 ? 1e6 : size >= 1e3 ? 1e3 : 1;
         fprintf(file, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f%s</text>\n", x_of(plot, size),
