@@ -72,7 +72,7 @@ static const struct adl_option table[] = {
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
      "JSON with measured steps/s by GPU type and job, if not in a folder of --data"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
-     "network from `adlro train` that policy dqn, or adlro, uses instead of the shipped one"},
+     "network from `adlro train` that its policy (dqn, market or adlro) uses instead of the shipped one"},
     {"other-builds", 0, ADL_OPTION_FLAG, AT(other_builds), 0, 0, NULL, NULL,
      "use cells of peers that another build of the program ran; cells of ours are run again"},
     {"threads", 0, ADL_OPTION_INT, AT(threads), 0, 64, NULL, "N", "0 = all cores"},

@@ -41,7 +41,7 @@ static const struct adl_option table[] = {
     {"bound", 0, ADL_OPTION_NAME, AT(bound), 0, 0, adl_bound_names, "NAME",
      "lower bound on the mean JCT: relaxed, or lp, which is higher and takes seconds for each seed"},
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
-     "network from `adlro train` that policy dqn, or adlro, uses instead of the shipped one"},
+     "network from `adlro train` that its policy (dqn, market or adlro) uses instead of the shipped one"},
     {"throughputs", 0, ADL_OPTION_TEXT, AT(throughputs), 0, 0, NULL, "FILE",
      "JSON with measured steps/s by GPU type and job, for scenarios whose job classes name it"},
     {"jobs", 0, ADL_OPTION_INT, AT(jobs), 0, 1e9, NULL, "N",

@@ -32,7 +32,7 @@ static const struct adl_option table[] = {
      "trace: policies; the first is the baseline for the others"},
     ADL_CHOICE_ROWS(struct adl_replay_options, choice, "trace: " ADL_SET_HELP, "trace: " ADL_VARIANTS_HELP),
     {"model", 'm', ADL_OPTION_TEXT, AT(model), 0, 0, NULL, "FILE",
-     "network from `adlro train` that policy dqn, or adlro, uses instead of the shipped one"},
+     "network from `adlro train` that its policy (dqn, market or adlro) uses instead of the shipped one"},
     {"format", 0, ADL_OPTION_TEXT, AT(format), 0, 0, NULL, "NAME",
      "trace: csv, philly, openb, gavel, helios, swf or sacct, if its first lines do not tell"},
     {"time-unit", 0, ADL_OPTION_NAME, AT(time_unit), 0, 0, adl_time_unit_names, "UNIT",

@@ -49,11 +49,11 @@ static float slope(float sign)
 /* Adds scale times the gradient of the network's output. */
 static void add_gradient(const float *params, const float *features, double scale, float *grads)
 {
-    const float *out = &params[(ADL_BID_FEATURES + 1) * ADL_VALUATION_HIDDEN];
+    const float *out = &params[(size_t)(ADL_BID_FEATURES + 1) * ADL_VALUATION_HIDDEN];
     float hidden[ADL_VALUATION_HIDDEN];
     const float log_factor = adl_valuation_log(params, features, hidden);
     const float up = (float)scale * slope(log_factor / ADL_VALUATION_LIMIT);
-    float *bias = &grads[ADL_BID_FEATURES * ADL_VALUATION_HIDDEN], *grads_out = bias + ADL_VALUATION_HIDDEN;
+    float *bias = &grads[(size_t)ADL_BID_FEATURES * ADL_VALUATION_HIDDEN], *grads_out = bias + ADL_VALUATION_HIDDEN;
     for (int j = 0; j < ADL_VALUATION_HIDDEN; j++) {
         const float down = up * out[j] * slope(hidden[j]);
         for (int i = 0; i < ADL_BID_FEATURES; i++)

@@ -281,6 +281,17 @@ static void set_advantages(struct adl_market_group *group, const struct ledger *
     }
 }
 
+static int play_ledger(struct adl_market_group *group, struct play *play, struct ledger *ledger)
+{
+    int status = 0;
+    for (uint32_t t = 0; t < group->trials && status == 0; t++)
+        status = play_disturbed(group, play, ledger, t);
+    adlro_agents_result(play->env, &group->result, sizeof group->result);
+    if (status == 0)
+        set_advantages(group, ledger);
+    return status;
+}
+
 static int play_noise(struct adl_market_group *group, struct play *play)
 {
     struct ledger ledger = {.jobs = (size_t)group->scenario->workload.jobs, .agents = play->shape.agents};
@@ -288,14 +299,11 @@ static int play_noise(struct adl_market_group *group, struct play *play)
     ledger.shared_s = calloc(rows, sizeof *ledger.shared_s);
     ledger.own_s = calloc(rows * ledger.agents, sizeof *ledger.own_s);
     ledger.now_s = calloc(ledger.agents, sizeof *ledger.now_s);
-    int status = ledger.shared_s && ledger.own_s && ledger.now_s
-                     ? 0
-                     : adl_fail(&group->err, ADL_ENOMEM, "out of memory for a rollout");
-    for (uint32_t t = 0; t < group->trials && status == 0; t++)
-        status = play_disturbed(group, play, &ledger, t);
-    adlro_agents_result(play->env, &group->result, sizeof group->result);
-    if (status == 0)
-        set_advantages(group, &ledger);
+    int status = ADL_ENOMEM;
+    if (ledger.shared_s && ledger.own_s && ledger.now_s)
+        status = play_ledger(group, play, &ledger);
+    else
+        adl_fail(&group->err, status, "out of memory for a rollout");
     free(ledger.shared_s);
     free(ledger.own_s);
     free(ledger.now_s);

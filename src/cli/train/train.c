@@ -234,7 +234,8 @@ static int run(int argc, char **argv)
                         .horizon = defaults.horizon,
                         .learning_rate = defaults.learning_rate,
                         .explore = defaults.explore,
-                        .network = ADL_QNET_SHARED};
+                        .network = ADL_QNET_SHARED,
+                        .method = ADL_MARKET_EVOLUTION};
     struct adl_operands operands;
     struct adl_error err;
     char beside[4096];

@@ -84,7 +84,7 @@ static float soft_sign(float x)
 float adl_valuation_log(const float params[ADL_VALUATION_PARAMS], const float features[ADL_BID_FEATURES],
                         float hidden[ADL_VALUATION_HIDDEN])
 {
-    const float *bias = &params[ADL_BID_FEATURES * ADL_VALUATION_HIDDEN], *out = bias + ADL_VALUATION_HIDDEN;
+    const float *bias = &params[(size_t)ADL_BID_FEATURES * ADL_VALUATION_HIDDEN], *out = bias + ADL_VALUATION_HIDDEN;
     float sums[ADL_VALUATION_HIDDEN], total = out[ADL_VALUATION_HIDDEN];
     memcpy(sums, bias, sizeof sums);
     for (int i = 0; i < ADL_BID_FEATURES; i++)
