@@ -15,6 +15,7 @@ struct adl_policy_ops {
     const char *summary; /* one line, shown by `adlro policies` */
     bool track_running;  /* wants state->running kept */
     bool blind;          /* reads no predictions of run times */
+    bool limits_power;   /* follows ADL_EVENT_POWER_LIMIT */
     bool takes_reported; /* adl_belief_take_reported: its belief has speeds that jobs reported in every regime */
 
     /* Its options: policy/option.h; ADL_POLICY_OPTIONS() sets all three. */
