@@ -51,6 +51,7 @@ extern const struct adl_command_verb adl_verb_drain;
 extern const struct adl_command_verb adl_verb_health;
 extern const struct adl_command_verb adl_verb_shadow;
 extern const struct adl_command_verb adl_verb_promote;
+extern const struct adl_command_verb adl_verb_power;
 extern const struct adl_command_verb adl_verb_top;
 extern const struct adl_command_verb adl_verb_token;
 

@@ -13,7 +13,7 @@ static const struct adl_command_verb *const verbs[] = {
     &adl_verb_show,     &adl_verb_log,      &adl_verb_explain,  &adl_verb_cancel,   &adl_verb_hold,
     &adl_verb_release,  &adl_verb_requeue,  &adl_verb_priority, &adl_verb_drain,    &adl_verb_top,
     &adl_verb_token,    &adl_verb_slurm,    &adl_verb_backup,   &adl_verb_belief,   &adl_verb_health,
-    &adl_verb_progress, &adl_verb_whatif,   &adl_verb_shadow,   &adl_verb_promote,
+    &adl_verb_progress, &adl_verb_whatif,   &adl_verb_shadow,   &adl_verb_promote,  &adl_verb_power,
 };
 #define VERB_COUNT (sizeof verbs / sizeof *verbs)
 

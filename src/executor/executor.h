@@ -36,11 +36,12 @@ enum adl_report_kind {
     ADL_REPORT_ENDED,           /* the job ended for good: outcome, exit_code, signal, start_us, text */
     ADL_REPORT_REQUEUED,        /* the job lost its GPUs and waits again: requeue, the rest as for ENDED */
 
-    ADL_REPORT_GPU_DOWN, /* gpu, foreign, text says why */
-    ADL_REPORT_GPU_UP,   /* gpu */
-    ADL_REPORT_SAMPLE,   /* gpu, sample */
-    ADL_REPORT_METER,    /* gpu, energy_j */
-    ADL_REPORT_VERSION,  /* gpu, version: when it is first known, and when it changed */
+    ADL_REPORT_GPU_DOWN,    /* gpu, foreign, text says why */
+    ADL_REPORT_GPU_UP,      /* gpu */
+    ADL_REPORT_SAMPLE,      /* gpu, sample */
+    ADL_REPORT_METER,       /* gpu, energy_j */
+    ADL_REPORT_POWER_LIMIT, /* limit_w: what all GPUs of the simulated cluster may draw from now on */
+    ADL_REPORT_VERSION,     /* gpu, version: when it is first known, and when it changed */
 };
 
 struct adl_report {
@@ -77,6 +78,7 @@ struct adl_report {
             bool blurred;            /* of a meter that several jobs share: for people, not for estimates */
         } sample;
         double energy_j;        /* the GPU's counter, since the service started */
+        double limit_w;         /* POWER_LIMIT; 0 = none */
         struct {                /* PROGRESS */
             double steps_per_s; /* of all its GPUs together */
             double steps_left;  /* 0 = the job does not say */

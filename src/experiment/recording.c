@@ -143,6 +143,12 @@ static bool is_about_job(int kind)
            kind == ADL_EVENT_PROGRESS;
 }
 
+/* Neither about a job nor about a GPU. */
+static bool is_about_all(int kind)
+{
+    return kind == ADL_EVENT_WAKE || kind == ADL_EVENT_POWER_LIMIT;
+}
+
 void adl_recording_write_event(struct adl_text *text, const struct adl_event *event, uint32_t type_count)
 {
     struct adl_json json = adl_json_start(text, false);
@@ -151,7 +157,7 @@ void adl_recording_write_event(struct adl_text *text, const struct adl_event *ev
     adl_json_put_string(&json, "event", adl_event_kind_name(event->kind));
     if (is_about_job(event->kind))
         adl_json_put_int(&json, "job", event->job);
-    else if (event->kind != ADL_EVENT_WAKE)
+    else if (!is_about_all(event->kind))
         adl_json_put_int(&json, "gpu", event->gpu);
     if (event->more)
         adl_json_put_int(&json, "more", 1);
@@ -172,6 +178,8 @@ void adl_recording_write_event(struct adl_text *text, const struct adl_event *ev
             adl_json_put_real(&json, "steps_left", event->steps_left);
     } else if (event->kind == ADL_EVENT_VERSION) {
         adl_json_put_string(&json, "version", event->version);
+    } else if (event->kind == ADL_EVENT_POWER_LIMIT) {
+        adl_json_put_real(&json, "limit_w", event->limit_w);
     }
     adl_json_end(&json);
     adl_text_char(text, '\n');
@@ -466,6 +474,8 @@ static bool read_body(struct adl_recording *r, const cJSON *json, struct adl_eve
                 get_number(json, "steps_left", 0, DBL_MAX, &ret->steps_left));
     case ADL_EVENT_VERSION:
         return read_version(json, ret->version);
+    case ADL_EVENT_POWER_LIMIT:
+        return get_number(json, "limit_w", 0, DBL_MAX, &ret->limit_w);
     default:
         return true;
     }
@@ -478,7 +488,7 @@ static bool read_event(struct adl_recording *r, const cJSON *json, struct adl_ev
     int64_t time_us, ref = ADL_NONE, more = 0;
     if (kind < 0 || !get_int(json, "t", 0, TIME_MAX, &time_us))
         return false;
-    if (kind != ADL_EVENT_WAKE && !get_int(json, is_about_job(kind) ? "job" : "gpu", 0, 1 << 28, &ref))
+    if (!is_about_all(kind) && !get_int(json, is_about_job(kind) ? "job" : "gpu", 0, 1 << 28, &ref))
         return false;
     if (cJSON_HasObjectItem(json, "more") && !get_int(json, "more", 0, 1, &more))
         return false;

@@ -59,6 +59,9 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
     const int64_t start_ns = adl_clock_ns();
     const struct adl_job_supply supply = run->supply ? *run->supply : adl_workload_supply(run->scenario);
     struct adl_job_source source;
+    if (run->scenario->power_limit_count > 0 && !run->policy->limits_power)
+        return adl_fail(err, ADL_EREFUSED, "policy %s cannot follow the power_limit of scenario %s; gogh can",
+                        run->policy->name, run->scenario->name);
     int status = supply.open(supply.self, run->seed, &source, err);
     if (status == 0)
         status = adl_world_sim_create_from(run->scenario, source, run->seed, run->regime, &world, err);

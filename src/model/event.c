@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-static const char *const kind_names[ADL_EVENT_KIND_COUNT] = {"submit",    "finish", "evict",    "gpu_down", "gpu_up",
-                                                             "telemetry", "meter",  "progress", "wake",     "version"};
+static const char *const kind_names[ADL_EVENT_KIND_COUNT] = {"submit", "finish",    "evict",      "gpu_down",
+                                                             "gpu_up", "telemetry", "meter",      "progress",
+                                                             "wake",   "version",   "power_limit"};
 static const char *const reading_names[ADL_READ_COUNT] = {"utilization", "bandwidth",  "temperature_c", "power_w",
                                                           "clock",       "sm_active",  "tensor_active", "dram_active",
                                                           "pcie_gbs",    "nvlink_gbs", "throttled"};

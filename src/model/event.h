@@ -15,10 +15,11 @@ enum adl_event_kind {
     ADL_EVENT_GPU_DOWN, /* it takes no more jobs; jobs on it that were not evicted before keep running */
     ADL_EVENT_GPU_UP,
     ADL_EVENT_TELEMETRY,
-    ADL_EVENT_METER,    /* a GPU's energy counter */
-    ADL_EVENT_PROGRESS, /* a running job's speed since it was last reported */
-    ADL_EVENT_WAKE,     /* the time that a plan's WAKE command asked for */
-    ADL_EVENT_VERSION,  /* the driver or libraries of a GPU: when they are first known, and when they changed */
+    ADL_EVENT_METER,       /* a GPU's energy counter */
+    ADL_EVENT_PROGRESS,    /* a running job's speed since it was last reported */
+    ADL_EVENT_WAKE,        /* the time that a plan's WAKE command asked for */
+    ADL_EVENT_VERSION,     /* the driver or libraries of a GPU: when they are first known, and when they changed */
+    ADL_EVENT_POWER_LIMIT, /* what all GPUs together may draw from now on */
     ADL_EVENT_KIND_COUNT,
 };
 
@@ -81,6 +82,7 @@ struct adl_event {
         } evict;
         struct adl_telemetry telemetry;
         double energy_j;        /* METER, since the run began */
+        double limit_w;         /* POWER_LIMIT; 0 = there is none */
         struct {                /* PROGRESS */
             double steps_per_s; /* of all its GPUs together, measured while nothing about them changed: neither the
                                  * neighbours on them nor how fast they are */

@@ -119,6 +119,14 @@ struct adl_drift_model {
     } updates[ADL_UPDATES_MAX];
 };
 
+#define ADL_POWER_LIMITS_MAX 48
+
+/* From this time on all GPUs together may draw so much. */
+struct adl_power_limit {
+    double time_s;
+    double limit_w; /* 0 = there is no limit */
+};
+
 struct adl_telemetry_model {
     double interval_s; /* 0 = no telemetry */
     double noise;      /* relative standard deviation of a reading */
@@ -205,6 +213,8 @@ struct adl_scenario {
     struct adl_workload workload;
     struct adl_faults faults;
     struct adl_drift_model drift;
+    struct adl_power_limit power_limits[ADL_POWER_LIMITS_MAX]; /* in order of time */
+    uint32_t power_limit_count;
     struct adl_telemetry_model telemetry;
     struct adl_preemption preemption;
     struct adl_network_model network;

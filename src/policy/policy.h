@@ -16,6 +16,7 @@ struct adl_policy_ops {
     bool track_running;  /* wants state->running kept */
     bool blind;          /* reads no predictions of run times */
     bool points_only;    /* of run times it reads the state's predictions, nothing of state->belief */
+    bool limits_power;   /* follows ADL_EVENT_POWER_LIMIT */
     bool takes_reported; /* adl_belief_take_reported: its belief has speeds that jobs reported in every regime */
 
     /* Its options: policy/option.h; ADL_POLICY_OPTIONS() sets all three. */

@@ -194,6 +194,19 @@ static int read_preemption(struct adl_scenario_reader *reader)
                   : read_costs(reader, &form->rework_by_gpus_s, "rework_by_gpus_s", preemption->rework_by_gpus_s);
 }
 
+static int read_power_limits(struct adl_scenario_reader *reader)
+{
+    const struct adl_form_power_limit *list = reader->form->power_limit.items;
+    struct adl_scenario *scenario = reader->scenario;
+    for (uint32_t i = 0; i < reader->form->power_limit.count; i++) {
+        if (i > 0 && !(list[i].limit.time_s > list[i - 1].limit.time_s))
+            return adl_yaml_fail(reader->yaml, list[i].at->line, reader->err,
+                                 "power_limit[%u].time_s must be above the one before it", (unsigned)i);
+        scenario->power_limits[scenario->power_limit_count++] = list[i].limit;
+    }
+    return 0;
+}
+
 /* Builds everything but the texts; on failure the caller clears the partly built scenario. */
 static int build(struct adl_scenario_reader *reader, bool with_jobs)
 {
@@ -205,6 +218,7 @@ static int build(struct adl_scenario_reader *reader, bool with_jobs)
     if (!status)
         status = with_jobs ? adl_scenario_read_workload(reader) : adl_scenario_make_class(reader);
     status = status ? status : adl_scenario_read_drift(reader);
+    status = status ? status : read_power_limits(reader);
     status = status ? status : adl_scenario_read_policy(reader);
     if (status || !reader->form->variants)
         return status;

@@ -218,6 +218,16 @@ static const struct adl_yaml_field drift_fields[] = {
 };
 static const struct adl_yaml_table drift_table = {TABLE(drift_fields, struct adl_form_drift)};
 
+#define POWER_LIMIT(member) ADL_YAML_AT(struct adl_form_power_limit, member)
+static const struct adl_yaml_field power_limit_fields[] = {
+    {"time_s", ADL_YAML_REAL, POWER_LIMIT(limit.time_s), .min = 0, .max = LONG_S, .required = true,
+     .help = "from when"},
+    {"limit_w", ADL_YAML_REAL, POWER_LIMIT(limit.limit_w), .min = 1, .max = 1e9, .or_zero = true, .required = true,
+     .help = "what all GPUs together may draw; 0 = no limit"},
+};
+static const struct adl_yaml_table power_limit_table = {TABLE(power_limit_fields, struct adl_form_power_limit),
+                                                        .located = true};
+
 #define TELEMETRY(member) ADL_YAML_AT(struct adl_telemetry_model, member)
 static const struct adl_yaml_field telemetry_fields[] = {
     {"interval_s", ADL_YAML_REAL, TELEMETRY(interval_s), .min = 0.01, .max = 1e6, .or_zero = true,
@@ -300,6 +310,10 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "hardware that fails"},
     {"drift", ADL_YAML_GROUP, FORM(drift), .table = &drift_table, .otherwise = "optional",
      .help = "hardware that changes; speed = wear * throttle * updates"},
+    {"power_limit", ADL_YAML_LIST, FORM(power_limit), .min = 0, .max = ADL_POWER_LIMITS_MAX,
+     .table = &power_limit_table, .otherwise = "none",
+     .help = "what all GPUs may draw, as it changes over time; policies that cannot follow it are refused "
+             "([power.md](power.md#a-limit-for-the-cluster))"},
     {"telemetry", ADL_YAML_GROUP, FORM(telemetry), .table = &telemetry_table, .otherwise = "optional",
      .help = "readings of each GPU"},
     {"preemption", ADL_YAML_GROUP, FORM(preemption), .table = &preemption_table, .otherwise = "optional",

@@ -98,6 +98,11 @@ struct adl_form_drift {
     struct adl_yaml_list updates; /* struct adl_form_update */
 };
 
+struct adl_form_power_limit {
+    const struct adl_yaml_node *at;
+    struct adl_power_limit limit;
+};
+
 struct adl_form_preemption {
     struct adl_preemption model;
     struct adl_yaml_list restart_by_gpus_s; /* struct adl_yaml_real, 3 or none */
@@ -121,6 +126,7 @@ struct adl_scenario_form {
     struct adl_faults faults;
     struct adl_network_model network;
     struct adl_form_drift drift;
+    struct adl_yaml_list power_limit; /* struct adl_form_power_limit */
     struct adl_telemetry_model telemetry;
     struct adl_form_preemption preemption;
     struct adl_score_figures references;

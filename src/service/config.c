@@ -440,6 +440,9 @@ static int build(struct loader *loader)
         status = loader->form.engine == ADL_ENGINE_SIM     ? load_scenario(loader)
                  : loader->form.engine == ADL_ENGINE_SLURM ? read_slurm(loader)
                                                            : use_machine(loader);
+    if (!status)
+        status =
+            adl_service_config_power(loader->yaml, &loader->form, &loader->config, &loader->config.power, loader->err);
     status = status ? status : read_model(loader);
     scenario->policy.preemption_us =
         (int64_t)((scenario->preemption.checkpoint_s + scenario->preemption.restart_s) * 1e6);

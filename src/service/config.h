@@ -11,6 +11,7 @@
 #include "service/forecast.h"
 #include "service/hooks/hooks.h"
 #include "service/idle.h"
+#include "service/power.h"
 #include "telemetry/telemetry.h"
 
 enum adl_engine_kind { ADL_ENGINE_LOCAL, ADL_ENGINE_SIM, ADL_ENGINE_SLURM };
@@ -50,6 +51,7 @@ struct adl_service_config {
     struct adl_forecast_config forecast;
     struct adl_idle_config idle;
     struct adl_hooks_config hooks;
+    struct adl_power_config power;
 
     double time_limit_s; /* of jobs that have none */
     double grace_s;      /* from TERM to KILL */

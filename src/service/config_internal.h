@@ -44,6 +44,17 @@ struct form_sendmail {
     struct adl_yaml_link program, from;
 };
 
+struct form_limit {
+    const struct adl_yaml_node *at;
+    struct adl_yaml_link time;
+    double limit_w;
+};
+
+struct form_power {
+    struct adl_yaml_link helper, allow;
+    struct adl_yaml_list limits; /* struct form_limit */
+};
+
 struct form_alias {
     const struct adl_yaml_node *at;
     struct adl_yaml_link gres, type;
@@ -74,6 +85,7 @@ struct service_form {
     struct form_idle idle;
     struct adl_yaml_list hooks; /* struct form_hook */
     struct form_sendmail sendmail;
+    struct form_power power;
     struct form_slurm slurm;
 };
 
@@ -86,6 +98,11 @@ int adl_service_config_path(struct adl_yaml *yaml, const struct adl_yaml_link *l
 
 /* config_hooks.c: checks them, files of secrets and the mail program included. */
 int adl_service_config_hooks(struct adl_yaml *yaml, const struct service_form *form, struct adl_hooks_config *ret,
+                             struct adl_error *err);
+
+/* config_power.c: once the GPUs are known. Caps that nothing would carry out are refused. */
+int adl_service_config_power(struct adl_yaml *yaml, const struct service_form *form,
+                             const struct adl_service_config *config, struct adl_power_config *ret,
                              struct adl_error *err);
 
 #endif

@@ -119,6 +119,25 @@ static const struct adl_yaml_field sendmail_fields[] = {
 };
 static const struct adl_yaml_table sendmail_table = {TABLE(sendmail_fields, struct form_sendmail)};
 
+#define LIMIT(member) ADL_YAML_AT(struct form_limit, member)
+static const struct adl_yaml_field limit_fields[] = {
+    {"at", ADL_YAML_LINK, LIMIT(time), .required = true, .help = "time of the day, local: `08:00`"},
+    {"limit_w", ADL_YAML_REAL, LIMIT(limit_w), .min = 1, .max = 1e9, .or_zero = true, .required = true,
+     .help = "what all GPUs together may draw from then on; 0 = no limit"},
+};
+static const struct adl_yaml_table limit_table = {TABLE(limit_fields, struct form_limit), .located = true};
+
+#define POWER(member) ADL_YAML_AT(struct form_power, member)
+static const struct adl_yaml_field power_fields[] = {
+    {"helper", ADL_YAML_LINK, POWER(helper), .otherwise = "none: `power_caps` is refused",
+     .help = "for `local`: the program `adlro-powercap`, or the socket of the one that systemd starts"},
+    {"allow", ADL_YAML_LINK, POWER(allow), .otherwise = "required if `helper` is a program",
+     .help = "its allow list, a file: lines of `GPU LEAST_W MOST_W`"},
+    {"limits", ADL_YAML_LIST, POWER(limits), .min = 0, .max = ADL_POWER_LIMITS_MAX, .table = &limit_table,
+     .otherwise = "no limit", .help = "every day, in order of time; for a policy that follows it (`gogh`)"},
+};
+static const struct adl_yaml_table power_table = {TABLE(power_fields, struct form_power)};
+
 #define ALIAS(member) ADL_YAML_AT(struct form_alias, member)
 static const struct adl_yaml_field alias_fields[] = {
     {"gres", ADL_YAML_LINK, .required = true, ALIAS(gres), .help = "name of the type in `gres.conf`"},
@@ -197,6 +216,8 @@ static const struct adl_yaml_field form_fields[] = {
      .help = "who is told what, by HTTP or mail ([hooks.md](hooks.md)); a change needs a restart"},
     {"sendmail", ADL_YAML_GROUP, FORM(sendmail), .table = &sendmail_table, .otherwise = "optional",
      .help = "how `hooks` send mail"},
+    {"power", ADL_YAML_GROUP, FORM(power), .table = &power_table, .otherwise = "optional",
+     .help = "limits on what GPUs draw ([power.md](power.md))"},
     {"slurm", ADL_YAML_GROUP, FORM(slurm), .table = &slurm_table, .otherwise = "required for `slurm`",
      .help = "the cluster underneath ([slurm.md](slurm.md))"},
 };

@@ -30,6 +30,7 @@ enum adl_request_kind {
     ADL_REQUEST_SHADOW_START, /* a policy is compared with the one in force */
     ADL_REQUEST_SHADOW_STOP,
     ADL_REQUEST_PROMOTE, /* it decides */
+    ADL_REQUEST_POWER_LIMIT,
 };
 
 struct adl_http_request;
@@ -48,6 +49,8 @@ struct adl_request {
     struct adl_text belief;                /* BELIEF_READ, BELIEF_WRITE: its bytes; owned */
     struct adl_shadow_candidate candidate; /* SHADOW_START */
     bool force;                            /* PROMOTE, though the gate is closed */
+    double limit_w;                        /* POWER_LIMIT: 0 = none, negative = as the schedule says */
+    int64_t for_us;                        /* the same: how long; 0 = until another request */
 
     /* The result: */
     int status; /* 0; ADL_EINVAL bad input; ADL_EABSENT no such job or GPU; ADL_EREFUSED not in this state;

@@ -107,6 +107,23 @@ static int open_telemetry(struct adl_service *service, struct adl_telemetry_thre
     return status;
 }
 
+/* The helper is started even if the policy may cap nothing now: a reload may allow it. */
+static int open_caps(struct adl_service *service, struct adl_gpu_caps **ret, struct adl_error *err)
+{
+    const struct adl_service_config *config = &service->config;
+    const struct adl_power_link_config link = {.helper = config->power.helper,
+                                               .allow = config->power.allow,
+                                               .state = service->powercap,
+                                               .nvml = config->nvml,
+                                               .sysfs = config->sysfs};
+    *ret = NULL;
+    snprintf(service->powercap, sizeof service->powercap, "%.*s/powercap", (int)sizeof service->powercap - 16,
+             service->directory);
+    return link.helper
+               ? adl_gpu_caps_open(&link, &config->inventory, config->power.caps, config->power.cap_count, ret, err)
+               : 0;
+}
+
 /* A program that is installed beside this one; empty if it is not. */
 static void find_beside(const char *name, char *ret, size_t size)
 {
@@ -151,9 +168,13 @@ static int open_executor(struct adl_service *service, struct adl_error *err)
                                               .avoid_foreign = config->avoid_foreign};
     int status = open_telemetry(service, &local.telemetry, err);
     if (status == 0)
+        status = open_caps(service, &local.caps, err);
+    if (status == 0)
         status = adl_executor_local_create(&local, &service->executor, err);
-    if (status)
+    if (status) {
         adl_telemetry_thread_destroy(local.telemetry);
+        adl_gpu_caps_close(local.caps);
+    }
     return status;
 }
 
@@ -234,6 +255,7 @@ static int open_live(struct adl_service *service, struct adl_error *err)
         status = adl_live_create(&live, &service->live, err);
     if (status == 0) {
         adl_live_shadow_load(service->live);
+        adl_live_power_load(service->live);
         adl_service_set_health(service);
         shared->policy = adl_service_wanted(service);
         status = adl_service_create_engine(service, &service->config, shared->policy, &shared->engine, err);
@@ -344,6 +366,15 @@ int adl_service_load_config(const struct adl_service_options *options, struct ad
                         "--partitions LIST or a configuration");
     }
     ret->policy = policy ? policy : ret->policy;
+    if (!ret->policy->limits_power &&
+        (ret->power.schedule.count > 0 || ret->inventory.scenario.power_limit_count > 0)) {
+        const int refused = adl_fail(err, ADL_EINVAL,
+                                     "policy %s cannot follow the power limits of the configuration; "
+                                     "gogh can",
+                                     ret->policy->name);
+        adl_service_config_clear(ret);
+        return refused;
+    }
     ret->speed = options->speed > 0 ? options->speed : ret->speed;
     return 0;
 }

@@ -20,6 +20,7 @@ struct adl_service {
     char directory[ADL_STORE_PATH_MAX];
     char socket[108];
     char shepherd[ADL_STORE_PATH_MAX]; /* the shepherd program; "": this program */
+    char powercap[ADL_STORE_PATH_MAX]; /* file of the power helper */
     char adapter[ADL_STORE_PATH_MAX];  /* the adapter to Slurm; "" likewise */
     struct adl_store *store;
     struct adl_executor executor;

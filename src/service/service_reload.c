@@ -114,6 +114,7 @@ void adl_service_set_health(struct adl_service *service)
     health->drain_below = config->drain_below;
     health->configured = config->policy;
     service->shared.idle = config->idle;
+    service->shared.power.schedule = config->power.schedule;
     service->shared.gate_auto = config->gate_auto;
     health->fallback = rests ? config->fallback : NULL;
     health->fallen_back = false;
@@ -128,6 +129,7 @@ static void change_config(struct adl_service *service)
     service->config.learned = service->next.learned;
     service->config.drain_below = service->next.drain_below;
     service->config.idle = service->next.idle;
+    service->config.power.schedule = service->next.power.schedule;
     service->config.forecast = service->next.forecast;
     adl_forecasts_set(service->shared.forecasts, &service->config.forecast);
     adl_scenario_move_policy(&service->config.inventory.scenario, &service->next.inventory.scenario);

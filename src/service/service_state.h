@@ -14,6 +14,7 @@
 #include "service/forecast.h"
 #include "service/hooks/hooks.h"
 #include "service/idle.h"
+#include "service/power.h"
 #include "service/request_queue.h"
 #include "service/snapshot.h"
 #include "service/user_sums.h"
@@ -116,6 +117,7 @@ struct adl_service_state {
     struct adl_service_state_counts counts;
     struct adl_service_state_health health;
     struct adl_idle_config idle;
+    struct adl_service_state_power power;
     struct adl_user_sums idle_users; /* GPU time held and not used since the service began */
     const struct adl_policy_ops *policy;
     const char *engine_name;                                   /* "local", "sim" */

@@ -252,6 +252,9 @@ int adl_shadowing_promote(struct adl_shadowing *shadowing, bool force, struct ad
 {
     if (!shadowing->policy.ops)
         return adl_fail(err, ADL_EREFUSED, "no policy shadows: `adlro shadow start POLICY` first");
+    if (shadowing->shared->power.limit_w > 0 && !shadowing->policy.ops->limits_power)
+        return adl_fail(err, ADL_EREFUSED, "policy %s cannot follow the power limit that is in force",
+                        shadowing->policy.ops->name);
     const int status = adl_gate_promote(&shadowing->gate, &shadowing->evidence, force, err);
     if (status)
         return status;

@@ -143,10 +143,22 @@ static int schedule_drift(struct adl_world_sim *world)
     return 0;
 }
 
+/* A limit that changes may let waiting jobs start, as a repair does. */
+static int schedule_power_limits(struct adl_world_sim *world)
+{
+    for (uint32_t i = 0; i < world->scenario->power_limit_count; i++) {
+        if (adl_sim_schedule(world, adl_sim_us(world->scenario->power_limits[i].time_s), SIM_EVENT_POWER_LIMIT, i, 0))
+            return ADL_ENOMEM;
+        world->repairs++;
+    }
+    return 0;
+}
+
 int adl_sim_schedule_faults(struct adl_world_sim *world)
 {
-    const int status = schedule_faults(world);
-    return status ? status : schedule_drift(world);
+    int status = schedule_faults(world);
+    status = status ? status : schedule_drift(world);
+    return status ? status : schedule_power_limits(world);
 }
 
 int adl_sim_fault(struct adl_world_sim *world, enum sim_event what, uint32_t ref)

@@ -20,9 +20,10 @@ enum sim_event {
     SIM_EVENT_NODE_UP,
     SIM_EVENT_GPU_FAIL,
     SIM_EVENT_NODE_FAIL,
-    SIM_EVENT_DRAIN,    /* of a GPU: it takes no more jobs */
-    SIM_EVENT_THROTTLE, /* of a GPU: it becomes hot or cool; inside the world only */
-    SIM_EVENT_UPDATE,   /* of a type: a software update; inside the world only */
+    SIM_EVENT_DRAIN,       /* of a GPU: it takes no more jobs */
+    SIM_EVENT_THROTTLE,    /* of a GPU: it becomes hot or cool; inside the world only */
+    SIM_EVENT_UPDATE,      /* of a type: a software update; inside the world only */
+    SIM_EVENT_POWER_LIMIT, /* of the scenario's list */
     SIM_EVENT_WAKE,
     SIM_EVENT_TELEMETRY,
 };

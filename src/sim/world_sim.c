@@ -246,6 +246,11 @@ static int process_next(struct adl_world_sim *world, struct adl_event *ret)
     case SIM_EVENT_THROTTLE:
     case SIM_EVENT_UPDATE:
         return adl_sim_fault(world, what, ref);
+    case SIM_EVENT_POWER_LIMIT:
+        world->repairs--;
+        *ret = (struct adl_event){.kind = ADL_EVENT_POWER_LIMIT, .job = ADL_NONE, .gpu = ADL_NONE};
+        ret->limit_w = world->scenario->power_limits[ref].limit_w;
+        return 1;
     case SIM_EVENT_WAKE:
         world->wakes--;
         *ret = (struct adl_event){.kind = ADL_EVENT_WAKE, .job = ADL_NONE, .gpu = ADL_NONE};

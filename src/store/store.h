@@ -326,6 +326,7 @@ int adl_store_swap_last(struct adl_store *store, int kind, adl_store_swap_visit 
 #define ADL_BELIEF_PRESENT "present"
 #define ADL_BELIEF_REFUSED "refused" /* it could not be read: kept aside */
 #define ADL_BELIEF_LIMITS  "limits"  /* of a service that has learned: false */
+#define ADL_STORE_POWER    "power"   /* not a belief: the power limit that was requested (service/live/live_power.c) */
 #define ADL_STORE_SHADOW   "shadow"  /* not a belief: what is known of a policy that shadows (service/shadowing.h) */
 #define ADL_STORE_RECENT   "recent"  /* nor is this: who submitted what lately (twin/recent.h) */
 #define ADL_STORE_LEVELS   "levels"  /* nor this: how forecasts turned out (service/forecast.h) */

@@ -53,6 +53,51 @@ static void the_screen_shows_the_cluster_its_gpus_and_its_jobs(void **state)
     quit_top();
 }
 
+static void it_opens_on_what_is_busy_and_sorts_by_other_things(void **state)
+{
+    (void)state;
+    start_top("xterm-256color", 30, 140);
+    terminal_wait_row(&terminal, 3, "JOBS  busy first");
+    terminal_wait_row(&terminal, 4, "busy");
+    terminal_wait_row(&terminal, 5, "busy");
+    terminal_wait_row(&terminal, 3, "MEM/GiB");
+    terminal_type(&terminal, "s");
+    terminal_wait_row(&terminal, 3, "JOBS  by number");
+    terminal_wait_row(&terminal, 4, "  0 ");
+    terminal_type(&terminal, "s");
+    terminal_wait_row(&terminal, 3, "JOBS  by memory");
+    terminal_type(&terminal, "s");
+    terminal_wait_row(&terminal, 3, "JOBS  by power");
+    terminal_type(&terminal, "s");
+    terminal_wait_row(&terminal, 3, "JOBS  by temperature");
+    terminal_wait_row(&terminal, 4, "91C");
+    terminal_type(&terminal, "s");
+    terminal_wait_row(&terminal, 3, "JOBS  busy first");
+    quit_top();
+}
+
+static void a_filter_leaves_the_lines_that_have_it(void **state)
+{
+    (void)state;
+    start_top("xterm-256color", 30, 140);
+    terminal_wait_text(&terminal, "2 GPUs of type v100 are not free");
+    terminal_wait_row(&terminal, 5, "busy");
+    terminal_type(&terminal, "/dra");
+    terminal_wait_text(&terminal, "filter: dra_");
+    terminal_type(&terminal, "ined\r");
+    terminal_wait_row(&terminal, 2, "only lines with 'drained'");
+    terminal_wait_row(&terminal, 4, "drained");
+    terminal_wait_row(&terminal, 29, "q quit");
+    terminal_type(&terminal, "/");
+    terminal_type(&terminal, "nothing-has-this\r");
+    terminal_wait_row(&terminal, 2, "only lines with 'nothing-has-this'");
+    terminal_wait_row(&terminal, 4, "");
+    terminal_type(&terminal, "/");
+    terminal_type(&terminal, "\033");
+    terminal_wait_row(&terminal, 5, "busy");
+    quit_top();
+}
+
 /* Without colours, and with other sequences. */
 static void a_plain_terminal_shows_the_same(void **state)
 {
@@ -296,6 +341,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_screen_shows_the_cluster_its_gpus_and_its_jobs),
+        TEST(it_opens_on_what_is_busy_and_sorts_by_other_things),
+        TEST(a_filter_leaves_the_lines_that_have_it),
         TEST(a_plain_terminal_shows_the_same),
         TEST(the_cursor_moves_by_lines_and_pages_in_the_pane_that_has_it),
         TEST(a_job_is_cancelled_only_after_a_yes),

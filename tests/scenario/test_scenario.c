@@ -242,7 +242,8 @@ static void a_scenario_that_makes_no_sense_is_refused_with_its_line(void **state
         {5, "kill_at_limt: true",
          "dir/t.yaml:5: unknown key 'kill_at_limt'; did you mean 'kill_at_limit'? (keys: name, description, "
          "catalogue, "
-         "lambda, kill_at_limit, events, gpu_types, cluster, workload, faults, drift, telemetry, preemption, network, "
+         "lambda, kill_at_limit, events, gpu_types, cluster, workload, faults, drift, power_limit, telemetry, "
+         "preemption, network, "
          "references, policy, variants)"},
         {7, "  network_gbs: fast", "dir/t.yaml:7: cluster.network_gbs must be a finite decimal number, got 'fast'"},
         {9, "    - name: a123456789012345678901234567890123456789012345",

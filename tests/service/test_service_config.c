@@ -261,6 +261,15 @@ static void what_makes_no_sense_is_refused_with_its_line(void **state)
                    "adlro.yaml:2: hooks: secret_header needs a 'secret_file'");
     expect_refused("hooks:\n  - {events: [idle], mail: '-x'}\n", "adlro.yaml:2: hooks: mail: '-x' is neither");
     expect_refused("hooks:\n  - {events: [idle], mail: a}\nsendmail: {program: none}\n", "adlro.yaml:2: hooks: mail: ");
+    expect_refused("virtual: true\npolicy:\n  name: gogh\n  power_caps: [0.5]\n",
+                   "adlro.yaml:4: policy.power_caps: virtual slots have no power");
+    expect_refused("engine: slurm\nslurm: {partitions: [gpu]}\npolicy: {name: gogh, power_caps: [0.5]}\n",
+                   "adlro.yaml:3: policy.power_caps: power limits cannot be set through Slurm");
+    expect_refused("virtual: true\npower: {limits: [{at: '08:00', limit_w: 5}]}\n",
+                   "adlro.yaml:2: power.limits: policy easy cannot follow them; gogh can");
+    expect_refused("virtual: true\npolicy: {name: gogh}\npower: {limits: [{at: '8', limit_w: 5}]}\n",
+                   "adlro.yaml:3: power.limits[0].at: '8' is no time of the day");
+    expect_refused("virtual: true\npower: {helper: none}\n", "adlro.yaml:2: power.helper is for GPUs of this machine");
     expect_refused("idle:\n  after_s: 3\n", "adlro.yaml:2: idle.after_s: 3 s is less than four readings");
     expect_refused("idle: {after_s: 0, stop: true}\n", "adlro.yaml:1: idle.stop needs an 'after_s' above 0");
     expect_refused("idle: {below_percent: 0}\n", "adlro.yaml:1: idle.below_percent must be ");
@@ -285,6 +294,9 @@ static void declared_slots_do_not_hide_real_gpus_by_mistake(void **state)
     "cluster: {network_gbs: 1, nodes: [{name: a, cpu_cores: 1, memory_mib: 1, link_gbs: 1, gpus: [{type: t4, "         \
     "count: 3}]}]}\n"
 #define STUB "telemetry: {nvml: " STUB_DIR "/stub_nvml.so, sysfs: /nowhere}\n"
+    expect_refused(STUB "policy: {name: gogh, power_caps: [0.5]}\n",
+                   "adlro.yaml:2: policy.power_caps would have no effect: setting power limits needs a helper");
+    expect_refused(STUB "power: {helper: none}\n", "adlro.yaml:2: power.helper: ");
     expect_refused(SLOTS STUB, "adlro.yaml:1: cluster: this machine has 1 GPU (Tesla T4)");
     struct adl_service_config config = load(SLOTS STUB VIRTUAL);
     assert_true(config.inventory.virtual);

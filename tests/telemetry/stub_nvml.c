@@ -52,7 +52,12 @@ typedef struct {
     } value;
 } nvmlFieldValue_t;
 
-enum { NVML_ERROR_UNINITIALIZED = 1, NVML_ERROR_INVALID_ARGUMENT = 2, NVML_ERROR_INSUFFICIENT_SIZE = 7 };
+enum {
+    NVML_ERROR_UNINITIALIZED = 1,
+    NVML_ERROR_INVALID_ARGUMENT = 2,
+    NVML_ERROR_NO_PERMISSION = 4,
+    NVML_ERROR_INSUFFICIENT_SIZE = 7
+};
 
 #define CHECK(device, call)                                                                                            \
     do {                                                                                                               \
@@ -196,12 +201,50 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *milliwat
     return 0;
 }
 
+/* Limits that were set outlive the process, as a driver keeps them: a file for each GPU. */
+static FILE *open_limit(nvmlDevice_t device, const char *mode)
+{
+    const char *folder = getenv("STUB_NVML_LIMITS");
+    char path[300];
+    if (!folder)
+        return NULL;
+    snprintf(path, sizeof path, "%s/%s", folder, device->uuid);
+    return fopen(path, mode);
+}
+
 EXPORT nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device, unsigned int *milliwatts);
 nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device, unsigned int *milliwatts)
 {
     CHECK(device, STUB_POWER);
     *milliwatts = device->limit_mw;
+    FILE *file = open_limit(device, "r");
+    if (file && fscanf(file, "%u", milliwatts) != 1)
+        *milliwatts = device->limit_mw;
+    if (file)
+        fclose(file);
     return 0;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *least,
+                                                                 unsigned int *most);
+nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *least, unsigned int *most)
+{
+    CHECK(device, STUB_POWER);
+    *least = device->limit_mw / 4;
+    *most = device->limit_mw;
+    return 0;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int milliwatts);
+nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int milliwatts)
+{
+    CHECK(device, STUB_POWER);
+    FILE *file = getenv("STUB_NVML_DENY") ? NULL : open_limit(device, "w");
+    if (!file)
+        return NVML_ERROR_NO_PERMISSION;
+    fprintf(file, "%u\n", milliwatts);
+    fclose(file);
+    return milliwatts > device->limit_mw ? NVML_ERROR_INVALID_ARGUMENT : 0;
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned int *mhz);

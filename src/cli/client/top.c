@@ -8,6 +8,7 @@
 #define NCURSES_NOMACROS
 #include <cjson/cJSON.h>
 #include <curses.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,10 @@ struct top {
     char trouble[MESSAGE_SIZE];
     char prompt[MESSAGE_SIZE];
     char asking[ADL_JOB_LABEL_SIZE]; /* job whose cancellation is to be confirmed; "" = none */
-    bool jumped;                     /* the job under the cursor left the list, and no frame shows it yet */
+    char filter[64];                 /* what lines have to have */
+    bool typing;                     /* it is being typed */
+    struct adl_top_history history;
+    bool jumped; /* the job under the cursor left the list, and no frame shows it yet */
     struct adl_top_view view;
 };
 
@@ -122,11 +126,23 @@ static void dismiss_question(struct top *top, const cJSON *fresh)
     top->asking[0] = '\0';
 }
 
+/* Without those that the filter hides. */
+static void drop_hidden(cJSON *jobs, const char *filter)
+{
+    for (cJSON *job = jobs->child, *next; job; job = next) {
+        next = job->next;
+        if (!adl_top_job_matches(job, filter))
+            cJSON_Delete(cJSON_DetachItemViaPointer(jobs, job));
+    }
+}
+
 static void take_data(struct top *top, cJSON *cluster, cJSON *running, cJSON *pending)
 {
     cJSON *jobs = cJSON_CreateArray();
     move_all(jobs, running);
     move_all(jobs, pending);
+    drop_hidden(jobs, top->filter);
+    adl_top_history_add(&top->history, cluster);
     follow_job(top, jobs);
     dismiss_question(top, jobs);
     clear_data(top);
@@ -199,9 +215,31 @@ static void press_on_job(struct top *top, int key)
     }
 }
 
+/* A letter of the filter; return ends it, escape removes it. */
+static void type_filter(struct top *top, int key)
+{
+    const size_t length = strlen(top->filter);
+    if (key == 27)
+        top->filter[0] = '\0';
+    else if ((key == KEY_BACKSPACE || key == 127 || key == 8) && length > 0)
+        top->filter[length - 1] = '\0';
+    else if (key >= ' ' && key < 127 && length + 1 < sizeof top->filter)
+        memcpy(top->filter + length, (char[]){(char)key, '\0'}, 2);
+    top->typing = key != 27 && key != '\n' && key != '\r' && key != KEY_ENTER;
+    fetch_data(top);
+    top->jumped = false; /* that jobs leave the list is what was asked for */
+    if (top->typing)
+        snprintf(top->prompt, sizeof top->prompt, "filter: %s_  (return keeps it, escape removes it)", top->filter);
+}
+
 /* False: the user wants to quit. */
 static bool press(struct top *top, int key)
 {
+    if (top->typing) {
+        top->prompt[0] = '\0';
+        type_filter(top, key);
+        return true;
+    }
     int *cursor = &top->view.cursor[top->view.pane];
     char asked[ADL_JOB_LABEL_SIZE];
     memcpy(asked, top->asking, sizeof asked);
@@ -242,6 +280,14 @@ static bool press(struct top *top, int key)
         break;
     case KEY_END:
         *cursor = 1 << 20;
+        break;
+    case 's':
+        top->view.sort = (top->view.sort + 1) % ADL_TOP_SORTS;
+        break;
+    case '/':
+        top->typing = true;
+        say(top, "filter: _  (return keeps it, escape removes it)");
+        top->filter[0] = '\0';
         break;
     case 'c':
     case 'h':
@@ -323,6 +369,7 @@ static int begin_screen(SCREEN **ret, struct adl_error *err)
     cbreak();
     noecho();
     keypad(stdscr, TRUE);
+    set_escdelay(50);
     curs_set(0);
     if (has_colors()) {
         start_color();
@@ -378,6 +425,7 @@ static int run(int argc, char **argv)
 {
     struct options o = {.interval_s = 1};
     struct top top = {.view = {.pane = ADL_PANE_JOBS}};
+    top.view.filter = top.filter;
     struct adl_operands operands;
     struct adl_error err;
     SCREEN *screen = NULL;
@@ -390,6 +438,8 @@ static int run(int argc, char **argv)
     } else if (status == 0) {
         adl_client_set_timeout(top.client, CALL_US);
         status = begin_screen(&screen, &err);
+        top.view.history = &top.history;
+        top.view.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
         if (status == 0) {
             run_screen(&top, o.interval_s);
             endwin();
@@ -397,6 +447,7 @@ static int run(int argc, char **argv)
         }
     }
     clear_data(&top);
+    adl_top_history_clear(&top.history);
     adl_client_destroy(top.client);
     return status ? adl_cli_fail(&verb, status, &err) : ADL_EXIT_DONE;
 }

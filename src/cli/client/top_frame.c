@@ -7,10 +7,12 @@
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HEAD_ROWS 2
 #define NARROW    40
+#define WIDE      110 /* columns for history */
 
 static void span(struct adl_frame *frame, int column, int length, int tone)
 {
@@ -110,7 +112,7 @@ static int wider(int width, const char *text, int most)
 
 static struct widths widths_of(const struct adl_top_view *view)
 {
-    const bool wide = view->columns >= 110;
+    const bool wide = view->columns >= WIDE;
     struct widths widths = {.node = 4, .type = 4, .bar = wide ? 20 : 8};
     const cJSON *node, *gpu;
     cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(view->cluster, "nodes"))
@@ -124,7 +126,17 @@ static struct widths widths_of(const struct adl_top_view *view)
     return widths;
 }
 
-/* "  0 box v100 busy     [||||||||] 53%  212/300W  61C  12 ann train" */
+/* "  3/16G" */
+static void put_memory(struct adl_text *line, const cJSON *gpu)
+{
+    char used[16] = "-";
+    const double used_mib = adl_member_number(gpu, "memory_used_mib", -1);
+    if (used_mib >= 0 && used_mib < 1e9)
+        snprintf(used, sizeof used, "%.0f", used_mib / 1024);
+    adl_text_printf(line, "%5s/%-4.0f", used, adl_member_number(gpu, "memory_mib", 0) / 1024);
+}
+
+/* "  0 box v100 busy     [||||||||] 53%  212/300W  61C   3/16  ▁▃▇█  12 ann train" */
 static void put_gpu(struct adl_frame *frame, const struct adl_top_view *view, const struct widths *widths,
                     const cJSON *node, const cJSON *gpu)
 {
@@ -149,6 +161,11 @@ static void put_gpu(struct adl_frame *frame, const struct adl_top_view *view, co
     if (temperature_c >= 80)
         span(frame, column_of(&line), 5, temperature_c >= 90 ? ADL_TONE_BAD : ADL_TONE_WARN);
     put_measure(&line, gpu, "temperature_c", 1, "C", 5);
+    put_memory(&line, gpu);
+    if (view->history && view->columns >= WIDE) {
+        adl_text_put(&line, "  ");
+        adl_top_history_put(&line, view->history, (int)adl_member_number(gpu, "gpu", 0), view->utf8);
+    }
     adl_text_put(&line, "  ");
     adl_gpu_users(&line, gpu);
     put_line(frame, &line, view->columns);
@@ -165,41 +182,24 @@ static int window(int *cursor, int count, int room)
     return first < 0 || count <= room ? 0 : first > count - room ? count - room : first;
 }
 
-static int gpu_count(const struct adl_top_view *view)
-{
-    const cJSON *node;
-    int count = 0;
-    cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(view->cluster, "nodes"))
-    {
-        count += cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(node, "gpus"));
-    }
-    return count;
-}
-
-static void put_gpus(struct adl_frame *frame, struct adl_top_view *view, int room)
+static void put_gpus(struct adl_frame *frame, struct adl_top_view *view, const struct adl_top_gpu *list, int count,
+                     int room)
 {
     struct adl_text line = {0};
-    const cJSON *node, *gpu;
     const struct widths widths = widths_of(view);
-    const int count = gpu_count(view), first = window(&view->cursor[ADL_PANE_GPUS], count, room);
-    int at = 0;
+    const int first = window(&view->cursor[ADL_PANE_GPUS], count, room);
     span(frame, 0, view->columns, ADL_TONE_TITLE);
-    adl_text_printf(&line, "GPU %-*s %-*s STATE    %-*s  POWER      TEMP  JOBS", widths.node, "NODE", widths.type,
-                    "TYPE", widths.bar + 7, "UTILIZATION");
+    adl_text_printf(&line, "GPU %-*s %-*s STATE    %-*s  POWER      TEMP  MEM/GiB  %s", widths.node, "NODE",
+                    widths.type, "TYPE", widths.bar + 7, "UTILIZATION",
+                    view->history && view->columns >= WIDE ? "LATELY        " : "");
+    adl_text_printf(&line, "JOBS  %s", adl_top_sort_names[view->sort]);
     if (count > room)
         adl_text_printf(&line, "  %d-%d of %d", first + 1, first + room, count);
     put_line(frame, &line, view->columns);
-    cJSON_ArrayForEach(node, cJSON_GetObjectItemCaseSensitive(view->cluster, "nodes"))
-    {
-        cJSON_ArrayForEach(gpu, cJSON_GetObjectItemCaseSensitive(node, "gpus"))
-        {
-            const bool chosen = view->rows && view->pane == ADL_PANE_GPUS && at == view->cursor[ADL_PANE_GPUS];
-            if (chosen)
-                span(frame, 0, view->columns, ADL_TONE_CURSOR);
-            if (at >= first && at < first + room)
-                put_gpu(frame, view, &widths, node, gpu);
-            at++;
-        }
+    for (int at = first; at < count && at < first + room; at++) {
+        if (view->rows && view->pane == ADL_PANE_GPUS && at == view->cursor[ADL_PANE_GPUS])
+            span(frame, 0, view->columns, ADL_TONE_CURSOR);
+        put_gpu(frame, view, &widths, list[at].node, list[at].gpu);
     }
 }
 
@@ -231,8 +231,10 @@ static void put_jobs(struct adl_frame *frame, struct adl_top_view *view, int roo
 static void put_foot(struct adl_frame *frame, const struct adl_top_view *view)
 {
     struct adl_text line = {0};
-    adl_text_put(&line, view->prompt ? view->prompt
-                                     : "q quit  tab GPUs/jobs  arrows, pgup, pgdn move  c cancel  h hold  r release");
+    adl_text_put(&line,
+                 view->prompt
+                     ? view->prompt
+                     : "q quit  tab GPUs/jobs  arrows, pgup, pgdn move  s sort  / filter  c cancel  h hold  r release");
     span(frame, 0, view->columns, view->prompt ? ADL_TONE_WARN : ADL_TONE_DIM);
     put_line(frame, &line, view->columns);
 }
@@ -240,7 +242,9 @@ static void put_foot(struct adl_frame *frame, const struct adl_top_view *view)
 void adl_top_frame(struct adl_top_view *view, struct adl_frame *ret)
 {
     struct adl_text line = {0};
-    const int gpus = gpu_count(view), jobs = cJSON_GetArraySize(view->jobs);
+    struct adl_top_gpu *list = NULL;
+    const int gpus = adl_top_gpus_list(view->cluster, view->sort, view->filter ? view->filter : "", &list);
+    const int jobs = cJSON_GetArraySize(view->jobs);
     *ret = (struct adl_frame){.rows = 0};
     view->columns = view->columns < NARROW ? NARROW : view->columns;
     put_head(ret, view);
@@ -249,6 +253,11 @@ void adl_top_frame(struct adl_top_view *view, struct adl_frame *ret)
         adl_text_put(&line, view->trouble);
         put_line(ret, &line, view->columns);
     } else {
+        if (view->filter && *view->filter) {
+            adl_text_put(&line, "only lines with '");
+            adl_display_put(&line, view->filter, ADL_DISPLAY_ALL);
+            adl_text_put(&line, "' (/ changes it)");
+        }
         put_line(ret, &line, view->columns);
     }
     /* Of the screen: a title for each pane, a line between them, one at the foot. GPUs get what they need up to half.
@@ -257,7 +266,8 @@ void adl_top_frame(struct adl_top_view *view, struct adl_frame *ret)
     room = room < 2 ? 2 : room;
     const int half = jobs < room / 2 ? room - jobs : room / 2;
     const int for_gpus = gpus < half || !view->rows ? gpus : half;
-    put_gpus(ret, view, for_gpus);
+    put_gpus(ret, view, list, gpus, for_gpus);
+    free(list);
     put_line(ret, &line, view->columns);
     put_jobs(ret, view, room - for_gpus);
     while (view->rows && ret->rows < view->rows - 1)

@@ -4,6 +4,7 @@
 #define ADLRO_CLI_CLIENT_TOP_FRAME_H
 
 #include "base/text.h"
+#include "cli/client/top_gpus.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,8 +36,12 @@ struct adl_top_view {
     const char *prompt;          /* a question or an answer in the last line; NULL = the keys */
     int rows;                    /* of the screen; 0 = as many as needed, without the line of keys */
     int columns;
-    int pane;                   /* with the cursor */
-    int cursor[ADL_PANE_COUNT]; /* the line in each */
+    int pane;                              /* with the cursor */
+    int cursor[ADL_PANE_COUNT];            /* the line in each */
+    int sort;                              /* of the GPUs: enum adl_top_sort */
+    const char *filter;                    /* what lines have to have; "" = anything */
+    const struct adl_top_history *history; /* NULL = none is shown */
+    bool utf8;                             /* the terminal shows bars */
 };
 
 /* Clamps the cursors, and the frame shows where they are. The caller clears *ret. */

@@ -75,6 +75,7 @@ static void destroy(void *self)
     for (uint32_t i = 0; i < executor->slot_count; i++)
         adl_task_close(&executor->slots[i].task);
     adl_telemetry_thread_destroy(executor->config.telemetry);
+    adl_gpu_caps_close(executor->config.caps);
     if (executor->epoll >= 0)
         close(executor->epoll);
     free(executor->slots);
@@ -255,11 +256,12 @@ static int stop(void *self, const struct adl_job_entry *job, uint32_t slot, bool
     return 0;
 }
 
-/* Nothing sets power limits yet: the drivers demand privileges that this process gave up. */
 static int cap(void *self, const uint32_t *gpus, uint32_t gpu_count, double power_w, struct adl_error *err)
 {
-    (void)self, (void)gpus, (void)gpu_count, (void)power_w;
-    return adl_fail(err, ADL_EREFUSED, "power limits cannot be set on this machine's GPUs from here");
+    const struct executor *executor = self;
+    return executor->config.caps
+               ? adl_gpu_caps_set(executor->config.caps, gpus, gpu_count, power_w, err)
+               : adl_fail(err, ADL_EREFUSED, "power limits need a helper (power.helper in the configuration)");
 }
 
 /* A slot keeps its job after the end was reported, until the service has written it; then it can be reused. */
@@ -478,6 +480,7 @@ static int poll_executor(void *self, int64_t now_us, struct adl_report *ret, str
 {
     (void)err;
     struct executor *executor = self;
+    adl_gpu_caps_keep(executor->config.caps, now_us);
     if (report_sample(executor, ret))
         return 1;
     for (;;) {
@@ -538,7 +541,8 @@ int adl_executor_local_create(const struct adl_executor_local_config *config, st
     if (!executor)
         return adl_fail(err, ADL_ENOMEM, "out of memory for running jobs");
     executor->config = *config;
-    executor->config.telemetry = NULL; /* the caller's, until everything else is created */
+    executor->config.telemetry = NULL; /* the caller's, until everything else is created, as are caps */
+    executor->config.caps = NULL;
     executor->free_slot = executor->ended_slot = executor->queue.first = ADL_NONE;
     executor->epoll = epoll_create1(EPOLL_CLOEXEC);
     const uint32_t gpus = config->inventory->scenario.cluster.gpu_count;
@@ -561,6 +565,7 @@ int adl_executor_local_create(const struct adl_executor_local_config *config, st
         return status;
     }
     executor->config.telemetry = config->telemetry;
+    executor->config.caps = config->caps;
     *ret = (struct adl_executor){&ops, executor};
     return 0;
 }

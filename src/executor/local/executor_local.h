@@ -6,6 +6,7 @@
 #include "executor/clock.h"
 #include "executor/executor.h"
 #include "executor/inventory.h"
+#include "executor/local/gpu_caps.h"
 #include "executor/local/telemetry_thread.h"
 
 struct adl_executor_local_config {
@@ -14,6 +15,7 @@ struct adl_executor_local_config {
     const struct adl_inventory *inventory;
     const struct adl_service_clock *clock;
     struct adl_telemetry_thread *telemetry; /* the executor takes it over; NULL: none is read */
+    struct adl_gpu_caps *caps;              /* the same; NULL: power caps are refused */
     int64_t grace_us;
     int urgent_fd;        /* readable while a client waits: launching then pauses; -1: none */
     const char *socket;   /* of the service, for its jobs; NULL: they are not told */

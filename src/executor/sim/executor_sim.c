@@ -183,6 +183,10 @@ static bool report_event(struct twin *twin, const struct adl_event *event, struc
         ret->kind = ADL_REPORT_METER;
         ret->energy_j = event->energy_j;
         return true;
+    case ADL_EVENT_POWER_LIMIT:
+        ret->kind = ADL_REPORT_POWER_LIMIT;
+        ret->limit_w = event->limit_w;
+        return true;
     case ADL_EVENT_VERSION:
         ret->kind = ADL_REPORT_VERSION;
         memcpy(ret->version, event->version, sizeof ret->version);

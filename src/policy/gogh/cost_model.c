@@ -42,6 +42,7 @@ struct memo {
 struct adl_cost_model {
     const struct adl_cluster *cluster;
     double worth_w, sla_w, switch_s;
+    bool limited; /* a power limit makes jobs wait */
     struct adl_estimates *estimates;
     struct adl_loads *loads;
     struct adl_similar *similar;
@@ -73,6 +74,7 @@ int adl_cost_model_create(const struct adl_policy_config *config, const struct a
     cost_model->cluster = cluster;
     cost_model->worth_w = own->worth_w;
     cost_model->sla_w = own->sla_w;
+    cost_model->limited = own->power_limit_w > 0;
     cost_model->switch_s = (double)config->preemption_us * 1e-6;
     for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
         cost_model->drift[t] = 1;
@@ -328,8 +330,10 @@ void adl_cost_model_features(const struct adl_cost_model *cost_model, const stru
     ret->flags = spec->flags;
     ret->kind = spec->kind;
     ret->across = runs && running_profile(memo, state, slot) != memo->profile;
-    ret->pinned =
-        runs && job->attempts > 1 && (double)(state->now_us - job->start_us) * 1e-6 < PIN_COSTS * cost_model->switch_s;
+    const bool moved_lately =
+        job->attempts > 1 && (double)(state->now_us - job->start_us) * 1e-6 < PIN_COSTS * cost_model->switch_s;
+    const bool promised = spec->deadline_us > 0 || spec->min_steps_per_s > 0;
+    ret->pinned = runs && (moved_lately || (cost_model->limited && promised)); /* moves save power at others' cost */
     const double left_s = work_left_s(cost_model, state, slot, ret->beside);
     const double lost_s = runs ? work_lost_s(cost_model, state, slot, ret->beside) : 0;
     const double age_s = (double)(state->now_us - job->submit_us) * 1e-6;
@@ -490,21 +494,38 @@ bool adl_cost_model_pair(const struct adl_cost_model *cost_model, struct adl_can
 
 double adl_cost_model_stopping_w(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot)
 {
+    return adl_cost_model_draw_w(cost_model, state, slot, state->gpus[state->jobs[slot].first_gpu].cap_w);
+}
+
+double adl_cost_model_draw_w(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
+                             double cap_w)
+{
     const struct adl_job *job = &state->jobs[slot];
     const struct adl_gpu_type *gpu = &cost_model->cluster->types[job->type];
     const struct adl_gpu_use *use = &state->gpus[job->first_gpu];
     const double load =
         adl_loads_find(cost_model->loads, cost_model->memos[slot].profile, job->type, job->spec.kind).load;
-    const double alone_w = draw_w(gpu, load, use->cap_w);
+    const double alone_w = draw_w(gpu, load, cap_w);
     return job->spec.gpus * (use->job[1] == ADL_NONE ? alone_w : alone_w + gpu->idle_w - gpu->context_w);
 }
 
+void adl_cost_model_set_limited(struct adl_cost_model *cost_model, bool limited)
+{
+    cost_model->limited = limited;
+}
+
+/* Where power is short, those wait that promised nothing. */
 double adl_cost_model_wait(const struct adl_cost_model *cost_model, struct adl_candidate candidate)
 {
     const struct adl_job_features *job = candidate.job;
+    const bool promised = job->min_steps_per_s > 0 || job->slack != ADL_SLACK_NONE;
+    const double broken_w = cost_model->limited && promised ? cost_model->sla_w * job->gpus : 0;
     if (job->current_type != ADL_NOT_RUNNING)
-        return (adl_features_fixed(job) ? BREAK_SHARE : STOP_SHARE + candidate.estimates->lost_s / HORIZON_S) *
-               candidate.estimates->worth_w;
+        return broken_w +
+               (adl_features_fixed(job) ? BREAK_SHARE : STOP_SHARE + candidate.estimates->lost_s / HORIZON_S) *
+                   candidate.estimates->worth_w;
+    if (broken_w > 0)
+        return broken_w;
     const bool late = job->slack != ADL_SLACK_NONE && 1.0 + SLACK_STEP * job->slack < 1.25 * TIME_MARGIN;
     return late ? cost_model->sla_w * job->gpus : 0;
 }

@@ -96,7 +96,13 @@ bool adl_cost_model_across(const struct adl_cost_model *cost_model, struct adl_c
 /* Draw beyond idle of a job that is stopping: until its checkpoint is written it draws as before. */
 double adl_cost_model_stopping_w(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot);
 
-/* The cost of leaving a job in the queue, or of preempting it. */
+/* The same of a job that runs, if its GPUs had this cap (0 = none). */
+double adl_cost_model_draw_w(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
+                             double cap_w);
+
+/* The cost of leaving a job in the queue, or of preempting it. Under a power limit a job with an SLA that waits costs
+ * sla_w for each of its GPUs. */
+void adl_cost_model_set_limited(struct adl_cost_model *cost_model, bool limited);
 double adl_cost_model_wait(const struct adl_cost_model *cost_model, struct adl_candidate job);
 
 /* True if a running job cannot be moved now. */

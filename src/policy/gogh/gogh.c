@@ -8,6 +8,7 @@
 #include "policy/gogh/gogh.h"
 
 #include "policy/gogh/gpu_reservations.h"
+#include "policy/gogh/power_guard.h"
 #include "policy/gogh/step_placement.h"
 #include "policy/gogh/transition_plan.h"
 #include "policy/mechanism/preemption_victims.h"
@@ -36,8 +37,9 @@ struct gogh {
     int64_t preempt_after_us;
     struct adl_gpu_reservations reservations;
     struct adl_step_placement placement;
-    bool placed;    /* placement has the GPUs of the current plan's steps */
-    uint32_t *gpus; /* [GPUs of the cluster] scratch */
+    struct adl_power_guard guard; /* of the power limit */
+    bool placed;                  /* placement has the GPUs of the current plan's steps */
+    uint32_t *gpus;               /* [GPUs of the cluster] scratch */
 };
 
 static const struct adl_policy_option options[] = {
@@ -109,6 +111,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
     self->stopped_us = INT64_MIN;
     self->stay = own->stay;
+    self->guard.limit_w = own->power_limit_w;
     self->preempt_after_us = PREEMPT_AFTER_COSTS * config->preemption_us;
     self->gpus = malloc(((size_t)2 * cluster->gpu_count + 1) * sizeof *self->gpus);
     int status = adl_cost_model_create(config, cluster, &self->cost_model, err);
@@ -131,6 +134,8 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
     self->failed |= adl_cost_model_observe(self->cost_model, event, state) != 0;
     if (event->kind == ADL_EVENT_WAKE)
         self->wake_us = 0;
+    if (event->kind == ADL_EVENT_POWER_LIMIT)
+        self->guard.limit_w = event->limit_w;
     self->stale |= event->kind != ADL_EVENT_TELEMETRY && event->kind != ADL_EVENT_METER &&
                    event->kind != ADL_EVENT_PROGRESS && event->kind != ADL_EVENT_VERSION;
 }
@@ -310,12 +315,20 @@ static bool find_placed(const struct gogh *self, const struct adl_state *state, 
     return false;
 }
 
+/* The plan may count on power that its moves have not freed yet. */
+static bool has_power(const struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step)
+{
+    return self->guard.limit_w <= 0 ||
+           adl_power_guard_drawn_w(self->cost_model, state) + reserved_draw_w(self, state, step) <=
+               adl_power_guard_limit_w(&self->guard);
+}
+
 static int start_next(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
     while (self->next_start < self->transitions.start_count) {
         const struct adl_transition_step *step = &self->transitions.starts[self->next_start++];
         if (state->jobs[step->job].phase != ADL_PHASE_PENDING ||
-            adl_gpu_reservations_has(&self->reservations, step->job))
+            adl_gpu_reservations_has(&self->reservations, step->job) || !has_power(self, state, step))
             continue;
         /* A job that joins one that starts just now was not placed with the others. */
         if ((self->placed && find_placed(self, state, step->job, self->gpus)) ||
@@ -408,8 +421,9 @@ static bool start_reserved(struct gogh *self, const struct adl_state *state, str
 static int replan(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
     struct adl_allotment_answer answer;
-    const bool limited = self->ilp.power_limit_w > 0;
+    const bool limited = self->guard.limit_w > 0;
     int status = 0;
+    adl_ilp_model_set_limit(&self->ilp, adl_power_guard_limit_w(&self->guard));
     if (start_reserved(self, state, plan, &status))
         return status;
     self->stale = false;
@@ -429,13 +443,16 @@ static int replan(struct gogh *self, const struct adl_state *state, struct adl_p
     const bool awaits_power = limited && (wants_stops || self->transitions.unstoppable);
     if (awaits_power)
         self->transitions.start_count = 0;
-    return status ? status : set_caps(self, state, plan, awaits_power);
+    status = status ? status : set_caps(self, state, plan, awaits_power);
+    return status ? status : adl_power_guard_enforce(&self->guard, self->cost_model, &self->ilp, state, plan);
 }
 
 static int decide(void *policy, const struct adl_state *state, struct adl_plan *plan)
 {
     struct gogh *self = policy;
     int status = self->failed ? ADL_ENOMEM : 0;
+    if (status == 0)
+        self->stale |= adl_power_guard_read(&self->guard, self->cost_model, state);
     if (status == 0 && self->stale)
         status = replan(self, state, plan);
     if (status == 0)
@@ -489,6 +506,7 @@ struct adl_ilp_model_counts adl_gogh_counts(const void *policy)
 
 const struct adl_policy_ops adl_policy_gogh = {
     .name = "gogh",
+    .limits_power = true,
     .summary = "estimates refined by measurements, and an optimizer for least energy within the SLAs",
     .points_only = true,
     ADL_POLICY_OPTIONS(options, struct adl_gogh_options),

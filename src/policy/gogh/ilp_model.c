@@ -81,6 +81,12 @@ void adl_ilp_model_copy(struct adl_ilp_model *to, const struct adl_ilp_model *fr
     ADL_COPY_ARRAY(to, own, from, wait_cost, ADL_ILP_MODEL_GROUPS);
 }
 
+void adl_ilp_model_set_limit(struct adl_ilp_model *ilp, double limit_w)
+{
+    ilp->power_limit_w = limit_w;
+    adl_cost_model_set_limited(ilp->cost_model, limit_w > 0);
+}
+
 /* ---- groups of jobs ---- */
 
 static bool same_features(const struct adl_job_features *a, const struct adl_job_features *b)
@@ -199,6 +205,13 @@ static void add_offer(struct adl_ilp_model *ilp, uint32_t a, uint32_t b, uint32_
                                                          .power_w = cost->power_w > 0 ? cost->power_w : 0};
 }
 
+/* How many power caps are offered to a job: under a power limit none to one with an SLA. */
+static uint32_t caps_of(const struct adl_ilp_model *ilp, const struct adl_job_features *job)
+{
+    const bool promised = job->min_steps_per_s > 0 || job->slack != ADL_SLACK_NONE;
+    return ilp->power_limit_w > 0 && promised ? 0 : ilp->cap_count;
+}
+
 /* The n-th power cap for GPUs of a type; 0 is no cap. */
 static double cap_at(const struct adl_ilp_model *ilp, uint32_t type, uint32_t n)
 {
@@ -223,7 +236,7 @@ static void offer_alone(struct adl_ilp_model *ilp, uint32_t group)
     const double wait_w = adl_cost_model_wait(ilp->cost_model, candidate(ilp, group));
     double worst_w = -HUGE_VAL;
     for (uint32_t type = 0; type < ilp->cluster->type_count; type++)
-        for (uint32_t n = 0; n <= ilp->cap_count && may_have(ilp, job, type); n++) {
+        for (uint32_t n = 0; n <= caps_of(ilp, job) && may_have(ilp, job, type); n++) {
             const double cap_w = cap_at(ilp, type, n);
             if (!adl_cost_model_alone(ilp->cost_model, candidate(ilp, group), type, cap_w, &cost) ||
                 (job->current_type == ADL_NOT_RUNNING && cost.total_w >= wait_w))

@@ -60,6 +60,7 @@ int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_conf
                          const struct adl_cluster *cluster, struct adl_cost_model *cost_model);
 void adl_ilp_model_clear(struct adl_ilp_model *ilp);                                 /* accepts a zeroed one */
 void adl_ilp_model_copy(struct adl_ilp_model *to, const struct adl_ilp_model *from); /* created in the same way */
+void adl_ilp_model_set_limit(struct adl_ilp_model *ilp, double limit_w);             /* of all GPUs; 0 = none */
 
 /* Builds and solves the program, starting from what runs. Allocates only if the exact solver is used. reservations may
  * be NULL. */

@@ -394,6 +394,7 @@ static int next_event(void *self, struct adl_event *ret, struct adl_error *err)
         adl_live_recent_save(live, false);
         adl_live_health_check(live);
         adl_live_idle_check(live);
+        adl_live_power_check(live);
         adl_live_forecast_tell(live);
         adl_live_shadow_check(live);
         prune(live);

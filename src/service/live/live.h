@@ -58,6 +58,9 @@ void adl_live_recent_load(struct adl_live *live);
 /* What is known of a policy that shadows, or was promoted. Once, before the first engine. */
 void adl_live_shadow_load(struct adl_live *live);
 
+/* A power limit that was requested before a restart. Once, before the first engine. */
+void adl_live_power_load(struct adl_live *live);
+
 /* Slow GPUs that the engine knows now are not announced again. Once, after that. */
 void adl_live_health_begin(struct adl_live *live);
 

@@ -112,7 +112,8 @@ static bool see_predictions(struct adl_live *live)
 static void decide_policy(struct adl_live *live)
 {
     const struct adl_service_state_health *health = &live->shared->health;
-    const bool wanted = does_alarm(live) && health->fallback;
+    const bool able = health->fallback && (health->fallback->limits_power || live->shared->power.limit_w <= 0);
+    const bool wanted = does_alarm(live) && able; /* a power limit is kept, whatever predictions are worth */
     struct adl_error err = {""};
     char text[ADL_HEALTH_SIZE];
     if (wanted == health->fallen_back || !live->config.switch_policy)

@@ -106,9 +106,10 @@ struct adl_live {
     uint64_t forecast_told; /* jobs up to this one were looked at; 0 = all */
     bool model_alarm;       /* predictions do not hold */
     int64_t health_us;      /* steady: when speeds are checked again */
-    int64_t idle_us;        /* steady: the same for GPUs that jobs do not use */
-    bool *down;             /* [gpu] as posted to the engine */
-    const char **names;     /* [gpus + 1] scratch for a job's GPU names */
+    const struct adl_engine *power_engine;  /* that the power limit was posted to */
+    int64_t idle_us;                        /* steady: the same for GPUs that jobs do not use */
+    bool *down;                             /* [gpu] as posted to the engine */
+    const char **names;                     /* [gpus + 1] scratch for a job's GPU names */
     uint64_t waiting[ADL_LIVE_WAITING_MAX]; /* live_waits.c: jobs that joined the queue since the last decision */
     uint32_t waiting_count;
     char shadow_note[200]; /* live_shadow.c: what is to be logged; "" = nothing */
@@ -188,6 +189,16 @@ void adl_live_health_drained(struct adl_live *live, uint32_t gpu, const char *wh
 /* live_idle.c */
 void adl_live_idle_sample(struct adl_live *live, uint32_t gpu, const struct adl_telemetry *readings);
 void adl_live_idle_check(struct adl_live *live); /* a few times a second; the lock is held */
+
+/* live_drain.c */
+int adl_live_drain_prepare(struct adl_live *live, struct adl_request *request);
+void adl_live_drain_apply(struct adl_live *live, const struct adl_request *request);
+
+/* live_power.c */
+void adl_live_power_check(struct adl_live *live); /* often; the lock is held */
+void adl_live_power_scenario(struct adl_live *live, double limit_w);
+int adl_live_power_prepare(struct adl_live *live, struct adl_request *request);
+void adl_live_power_apply(struct adl_live *live, const struct adl_request *request);
 
 /* live_forecast.c */
 void adl_live_forecast_tell(struct adl_live *live); /* now and then; the lock is held */

@@ -541,6 +541,9 @@ void adl_live_report_apply(struct adl_live *live, struct adl_live_report *it)
     case ADL_REPORT_VERSION:
         apply_version(live, report);
         break;
+    case ADL_REPORT_POWER_LIMIT:
+        adl_live_power_scenario(live, report->limit_w);
+        break;
     case ADL_REPORT_PROGRESS:
         apply_progress(live, report);
         break;

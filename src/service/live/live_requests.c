@@ -443,51 +443,6 @@ static void apply_priority(struct adl_live *live, const struct adl_request *requ
     adl_live_publish_job(live, job, NULL);
 }
 
-/* ---- GPUs ---- */
-
-static bool is_named(const struct adl_live *live, const struct adl_request *request, uint32_t gpu)
-{
-    const struct adl_cluster *cluster = &live->shared->inventory->scenario.cluster;
-    if (request->gpu != ADL_NONE)
-        return gpu == request->gpu;
-    return strcmp(cluster->nodes[adl_gpu_node_of(cluster, gpu)].name, request->node) == 0;
-}
-
-static int prepare_drain(struct adl_live *live, struct adl_request *request)
-{
-    const uint32_t gpus = live->shared->inventory->scenario.cluster.gpu_count;
-    const bool drain = request->kind == ADL_REQUEST_DRAIN;
-    uint32_t found = 0;
-    int status = 0;
-    if (!request->caller.admin)
-        return adl_fail(&request->err, ADL_EDENIED, "only administrators drain and resume GPUs");
-    for (uint32_t g = 0; status == 0 && g < gpus; g++) {
-        if (!is_named(live, request, g))
-            continue;
-        found++;
-        status = adl_store_drain_set(live->config.store, live->shared->inventory->gpus[g].id,
-                                     drain ? request->text : NULL, live->now_us, &request->err);
-    }
-    if (found == 0)
-        return adl_fail(&request->err, ADL_EABSENT, "there is no such GPU or node");
-    return status ? status : adl_live_log_request(live, request, drain ? "drain" : "resume", &request->err);
-}
-
-static void apply_drain(struct adl_live *live, const struct adl_request *request)
-{
-    for (uint32_t g = 0; g < live->shared->inventory->scenario.cluster.gpu_count; g++) {
-        if (!is_named(live, request, g))
-            continue;
-        struct adl_service_state_gpu *gpu = &live->shared->gpus[g];
-        gpu->drain = request->kind == ADL_REQUEST_DRAIN;
-        gpu->drain_us = live->now_us;
-        adl_live_health_drained(live, g, request->text);
-        if (!gpu->lost && gpu->foreign == 0)
-            snprintf(gpu->reason, sizeof gpu->reason, "%s", gpu->drain ? request->text : "");
-        adl_live_gpu_changed(live, g);
-    }
-}
-
 /* ---- dispatch ---- */
 
 static int prepare_job_request(struct adl_live *live, struct adl_request *request)
@@ -531,7 +486,7 @@ int adl_live_request_prepare(struct adl_live *live, struct adl_request *request)
         return prepare_submit(live, request);
     case ADL_REQUEST_DRAIN:
     case ADL_REQUEST_RESUME:
-        return prepare_drain(live, request);
+        return adl_live_drain_prepare(live, request);
     case ADL_REQUEST_RELOAD:
         return request->caller.admin ? 0
                                      : adl_fail(&request->err, ADL_EDENIED, "only administrators reload the service");
@@ -542,6 +497,8 @@ int adl_live_request_prepare(struct adl_live *live, struct adl_request *request)
     case ADL_REQUEST_SHADOW_STOP:
     case ADL_REQUEST_PROMOTE:
         return adl_live_shadow_prepare(live, request);
+    case ADL_REQUEST_POWER_LIMIT:
+        return adl_live_power_prepare(live, request);
     default:
         return prepare_job_request(live, request);
     }
@@ -562,7 +519,7 @@ void adl_live_request_apply(struct adl_live *live, struct adl_request *request)
         break;
     case ADL_REQUEST_DRAIN:
     case ADL_REQUEST_RESUME:
-        apply_drain(live, request);
+        adl_live_drain_apply(live, request);
         break;
     case ADL_REQUEST_RELOAD:
         request->status = live->config.reload(live->config.context, request->text, sizeof request->text, &request->err);
@@ -577,6 +534,9 @@ void adl_live_request_apply(struct adl_live *live, struct adl_request *request)
     case ADL_REQUEST_SHADOW_STOP:
     case ADL_REQUEST_PROMOTE:
         adl_live_shadow_apply(live, request);
+        break;
+    case ADL_REQUEST_POWER_LIMIT:
+        adl_live_power_apply(live, request);
         break;
     case ADL_REQUEST_CANCEL:
         apply_cancel(live, request, job);

@@ -57,6 +57,8 @@ static const struct adl_route table[] = {
     POST("/v1/shadow", adl_route_shadow_start, ADL_NEED_ADMIN, SMALL_SIZE_MAX),
     {"DELETE", "/v1/shadow", adl_route_shadow_stop, ADL_NEED_ADMIN, ADL_BODY_NONE, 0},
     POST("/v1/promote", adl_route_promote, ADL_NEED_ADMIN, SMALL_SIZE_MAX),
+    GET("/v1/power-limit", adl_route_power, ADL_NEED_USER),
+    POST("/v1/power-limit", adl_route_power_set, ADL_NEED_ADMIN, SMALL_SIZE_MAX),
     POST("/v1/reload", adl_route_reload, ADL_NEED_ADMIN, 0),
     POST("/v1/whatif", adl_route_whatif, ADL_NEED_USER, SUBMISSION_SIZE_MAX),
     GET("/v1/belief", adl_route_belief, ADL_NEED_ADMIN),

@@ -23,6 +23,7 @@ adl_handler adl_route_job_timeline;                 /* routes_timeline.c */
 adl_handler adl_route_gpu_history;                  /* routes_gpu_history.c */
 adl_handler adl_route_users;                        /* routes_users.c */
 
+adl_handler adl_route_power, adl_route_power_set;                                               /* routes_power.c */
 adl_handler adl_route_shadow, adl_route_shadow_start, adl_route_shadow_stop, adl_route_promote; /* routes_shadow.c */
 
 /* ---- those that return false have answered the request ---- */
