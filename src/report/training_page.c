@@ -247,10 +247,9 @@ void adl_training_html(struct adl_text *text, const struct adl_training_log *log
         {ADL_TRAINING_HELD_JCT_P99, ADL_TRAINING_COLUMNS, "99th percentile of completion times",
          "held out; lower is better", "dqn", NULL},
         {ADL_TRAINING_HELD_UTILIZATION, ADL_TRAINING_COLUMNS, "GPUs busy", "held out; higher is better", "dqn", NULL},
-        {ADL_TRAINING_HELD_RETURN, ADL_TRAINING_RETURN, "Return of an episode",
-         "sum of rewards; dashed: while training, with exploration; higher is better", "held out", "training"},
+        {ADL_TRAINING_HELD_RETURN, ADL_TRAINING_COLUMNS, "Return of an episode",
+         "held out; relative to the warm start, which has -1; higher is better", "dqn", NULL},
         {ADL_TRAINING_LOSS, ADL_TRAINING_COLUMNS, "Loss", "Huber loss, mean over a round", "loss", NULL},
-        {ADL_TRAINING_EXPLORE, ADL_TRAINING_COLUMNS, "Exploration", "fraction of random actions", "fraction", NULL},
     };
     adl_page_open(text, log->scenario->name, "training of the policy dqn");
     put_header(text, log);
