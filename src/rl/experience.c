@@ -19,7 +19,7 @@ void adl_experience_clear(struct adl_experience *experience)
     free(experience->targets);
     free(experience->member_offset);
     free(experience->members);
-    free(experience->comparisons);
+    free(experience->decisions);
     *experience = (struct adl_experience){0};
 }
 
@@ -34,7 +34,7 @@ static int grow(struct adl_experience *e, size_t actions, size_t members)
                    adl_grow((void **)&e->member_offset, &e->offsets_capacity, rows + 1, sizeof *e->member_offset) ||
                    adl_grow((void **)&e->members, &e->members_capacity, e->member_count + members + 1,
                             sizeof *e->members) ||
-                   adl_grow((void **)&e->comparisons, &e->comparisons_capacity, count, sizeof *e->comparisons)
+                   adl_grow((void **)&e->decisions, &e->decisions_capacity, count, sizeof *e->decisions)
                ? ADL_ENOMEM
                : 0;
 }
@@ -59,7 +59,7 @@ int adl_experience_add(struct adl_experience *e, const struct adlro_shape *shape
     for (size_t a = 0; a < actions; a++)
         e->targets[e->action_count + a] = NAN;
     *ret_targets = &e->targets[e->action_count];
-    e->comparisons[e->count++] = (struct adl_comparison){
+    e->decisions[e->count++] = (struct adl_tried_decision){
         .action_first = (uint32_t)e->action_count, .action_count = (uint16_t)actions, .greedy = (uint16_t)greedy};
     e->action_count += actions;
     e->member_count += members;

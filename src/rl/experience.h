@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* One decision; its observation is in the rows of struct adl_experience. */
-struct adl_comparison {
+/* One decision of which actions were tried; its observation is in the rows of struct adl_experience. */
+struct adl_tried_decision {
     uint32_t action_first; /* the actions offered: rows of actions, of targets and of member_offset */
     uint16_t action_count;
     uint16_t greedy; /* the agent's choice, which the others are compared with */
@@ -26,9 +26,9 @@ struct adl_experience {
                               * tried */
     uint32_t *member_offset; /* [action_count + 1] */
     int32_t *members;
-    struct adl_comparison *comparisons;
+    struct adl_tried_decision *decisions;
     size_t gpus_capacity, state_capacity, actions_capacity, targets_capacity, offsets_capacity, members_capacity,
-        comparisons_capacity;
+        decisions_capacity;
     size_t action_count, member_count;
 };
 

@@ -125,7 +125,7 @@ void adl_learner_destroy(struct adl_learner *learner)
     free(learner);
 }
 
-static size_t comparison_count(const struct adl_experience *const *experience, uint32_t count)
+static size_t decision_count(const struct adl_experience *const *experience, uint32_t count)
 {
     size_t all = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -136,13 +136,13 @@ static size_t comparison_count(const struct adl_experience *const *experience, u
 /* ---- one batch ---- */
 
 /* False if there is no space for its actions or members. */
-static bool put_comparison(const struct adl_learner *learner, struct adl_learner_shard *shard, int at, uint32_t which)
+static bool put_decision(const struct adl_learner *learner, struct adl_learner_shard *shard, int at, uint32_t which)
 {
     const struct adl_experience *const *of = learner->experience;
     for (; which >= (*of)->count; of++)
         which -= (uint32_t)(*of)->count;
     const struct adl_experience *e = *of;
-    const struct adl_comparison *it = &e->comparisons[which];
+    const struct adl_tried_decision *it = &e->decisions[which];
     const int first = shard->action_offset[at], member = shard->member_offset[first];
     const uint32_t *offset = &e->member_offset[it->action_first];
     const size_t members = offset[it->action_count] - offset[0];
@@ -197,7 +197,7 @@ static void learn_shard(void *self, uint32_t index)
     shard->gpu_offset[0] = shard->action_offset[0] = shard->member_offset[0] = 0;
     shard->loss = 0;
     memset(shard->grads, 0, learner->net->parameter_count * sizeof *shard->grads);
-    for (size_t i = first; i < end && put_comparison(learner, shard, count, learner->order[learner->first + i]); i++)
+    for (size_t i = first; i < end && put_decision(learner, shard, count, learner->order[learner->first + i]); i++)
         count++;
     if (count == 0)
         return;
@@ -249,7 +249,7 @@ static void shuffle(uint32_t *order, size_t count, struct adl_rng *rng)
 int adl_learner_learn(struct adl_learner *learner, const struct adl_experience *const *experience, uint32_t count,
                       uint32_t passes, double learning_rate, uint64_t seed, double *ret_loss, struct adl_error *err)
 {
-    const size_t all = comparison_count(experience, count);
+    const size_t all = decision_count(experience, count);
     struct adl_rng rng;
     double loss = 0;
     size_t batches = 0;

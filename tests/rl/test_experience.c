@@ -52,7 +52,7 @@ static struct adlro_buffers show_at_random(struct adl_rng *rng, struct shown *sh
 
 static void assert_kept(const struct adl_experience *e, uint32_t at, const struct shown *shown, uint32_t cell)
 {
-    const struct adl_comparison *it = &e->comparisons[at];
+    const struct adl_tried_decision *it = &e->decisions[at];
     const int32_t *offset = &shown->member_offset[cell * 6];
     assert_memory_equal(&e->gpus[at * 6], &shown->gpus[cell * 6], 6 * sizeof(float));
     assert_memory_equal(&e->state[at * 4], &shown->state[cell * 4], 4 * sizeof(float));
@@ -87,7 +87,7 @@ static void observations_are_stored_with_all_actions_that_were_offered(void **st
         assert_int_equal(e.count, 40);
         for (uint32_t i = 0; i < 40; i++) {
             assert_kept(&e, i, &shown[i], i % EPISODES);
-            assert_int_equal(e.comparisons[i].greedy, taken[i]);
+            assert_int_equal(e.decisions[i].greedy, taken[i]);
         }
         adl_experience_reset(&e);
     }
@@ -111,7 +111,7 @@ static void targets_stay_with_their_actions(void **state)
         targets[shown.action_count[0] - 1] = (float)i;
     }
     for (uint32_t i = 0; i < 40; i++) {
-        const struct adl_comparison *it = &e.comparisons[i];
+        const struct adl_tried_decision *it = &e.decisions[i];
         for (uint32_t a = 0; a + 1 < it->action_count; a++)
             assert_true(isnan(e.targets[it->action_first + a]));
         assert_true(e.targets[it->action_first + it->action_count - 1] == (float)i);

@@ -118,7 +118,7 @@ static void a_target_is_the_difference_of_two_episodes(void **state)
         assert_int_equal(adl_rollout_compare(p.rollout, &agent, seed, HORIZON_S, &rng, &e, &returned, &decisions, &err),
                          0);
         assert_int_equal(e.count, 1);
-        const struct adl_comparison *it = &e.comparisons[0];
+        const struct adl_tried_decision *it = &e.decisions[0];
         const double own = play(&p, seed, -1, 0, e.actions, it->action_count * e.action_size, &at);
         assert_true(at >= 0 && returned == own);
         assert_true(isnan(e.targets[it->greedy]));
