@@ -19,8 +19,7 @@
 #define POINTS_MAX 240 /* of a curve; more rounds are averaged */
 
 /* Series have the colours of policies on other pages: 0 is grey, for the baseline. */
-#define SERIES_DQN    1
-#define SERIES_DASHED 9 /* the same colour */
+#define SERIES_DQN 1
 
 static uint32_t baseline_series(uint32_t baseline)
 {
@@ -29,9 +28,8 @@ static uint32_t baseline_series(uint32_t baseline)
 
 struct panel {
     enum adl_training_column column;
-    enum adl_training_column second; /* another one on the same axes; ADL_TRAINING_COLUMNS = none */
     const char *title, *about;
-    const char *name, *second_name;
+    const char *name;
 };
 
 /* One chart's axes and unit. */
@@ -89,8 +87,6 @@ static bool make_plot(const struct adl_training_log *log, const struct panel *pa
     const int metric = adl_training_column_metric(panel->column);
     double lo = INFINITY, hi = -INFINITY;
     curve_range(log, panel->column, &lo, &hi);
-    if (panel->second < ADL_TRAINING_COLUMNS)
-        curve_range(log, panel->second, &lo, &hi);
     if (!(lo <= hi))
         return false;
     for (uint32_t i = 0; metric >= 0 && i < log->baseline_count; i++)
@@ -148,8 +144,6 @@ static void put_panel(struct adl_text *text, const struct adl_training_log *log,
     adl_svg_label(text, "axis end", RIGHT_PX, HEIGHT_PX - 6, "episodes");
     if (metric >= 0)
         put_baselines(text, &plot, metric);
-    if (panel->second < ADL_TRAINING_COLUMNS)
-        put_curve(text, &plot, panel->second, SERIES_DASHED, panel->second_name);
     put_curve(text, &plot, panel->column, SERIES_DQN, panel->name);
     const struct adl_training_row *best = adl_training_log_best(log);
     if (best && metric >= 0)
@@ -242,14 +236,13 @@ static void put_legend(struct adl_text *text, const struct adl_training_log *log
 void adl_training_html(struct adl_text *text, const struct adl_training_log *log)
 {
     static const struct panel panels[] = {
-        {ADL_TRAINING_HELD_JCT_MEAN, ADL_TRAINING_COLUMNS, "Mean job completion time",
-         "held out; lower is better; the dot is the best model", "dqn", NULL},
-        {ADL_TRAINING_HELD_JCT_P99, ADL_TRAINING_COLUMNS, "99th percentile of completion times",
-         "held out; lower is better", "dqn", NULL},
-        {ADL_TRAINING_HELD_UTILIZATION, ADL_TRAINING_COLUMNS, "GPUs busy", "held out; higher is better", "dqn", NULL},
-        {ADL_TRAINING_HELD_RETURN, ADL_TRAINING_COLUMNS, "Return of an episode",
-         "held out; relative to the warm start, which has -1; higher is better", "dqn", NULL},
-        {ADL_TRAINING_LOSS, ADL_TRAINING_COLUMNS, "Loss", "Huber loss, mean over a round", "loss", NULL},
+        {ADL_TRAINING_HELD_JCT_MEAN, "Mean job completion time", "held out; lower is better; the dot is the best model",
+         "dqn"},
+        {ADL_TRAINING_HELD_JCT_P99, "99th percentile of completion times", "held out; lower is better", "dqn"},
+        {ADL_TRAINING_HELD_UTILIZATION, "GPUs busy", "held out; higher is better", "dqn"},
+        {ADL_TRAINING_HELD_RETURN, "Return of an episode",
+         "held out; relative to the warm start, which has -1; higher is better", "dqn"},
+        {ADL_TRAINING_LOSS, "Loss", "Huber loss, mean over a round", "loss"},
     };
     adl_page_open(text, log->scenario->name, "training of the policy dqn");
     put_header(text, log);
