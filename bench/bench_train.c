@@ -13,7 +13,7 @@
 
 #define SCENARIO ADL_SOURCE_DIR "/scenarios/paper16.yaml"
 
-enum { JOBS = 256, THREADS = 2, ROUNDS = 4, PASSES = 6, CELLS = 8, STEPS = 50000 };
+enum { JOBS = 256, THREADS = 2, ROUNDS = 4, SWEEPS = 8, PASSES = 6, CELLS = 8, STEPS = 50000 };
 #define HOURS_MAX 1.0 /* for a million episodes */
 
 static void die_on(int status, const char *text)
@@ -88,6 +88,7 @@ static struct adl_dqn_trainer *make_trainer(const struct adl_scenario *scenario,
     config.episodes = UINT64_C(1) << 40; /* schedules stand at their starts */
     config.threads = THREADS;
     config.passes = passes;
+    config.sweeps = SWEEPS;
     config.validate_rounds = UINT32_MAX;
     die_on(adl_dqn_trainer_create(&config, &trainer, &err), err.text);
     struct adl_result warm_start;
@@ -100,8 +101,8 @@ static struct rounds time_rounds(struct adl_dqn_trainer *trainer)
     struct adl_error err = {{0}};
     struct adl_dqn_report report;
     struct rounds sum = {.decision_s = 1e9, .episode_s = 1e9};
-    const double episodes = (double)adl_dqn_defaults(ADL_QNET_SHARED).sweeps * ADL_SWEEP_EPISODES; /* of a round */
-    die_on(adl_dqn_trainer_round(trainer, &report, &err) <= 0, err.text);                          /* warms up */
+    const double episodes = (double)SWEEPS * ADL_SWEEP_EPISODES;          /* of a round */
+    die_on(adl_dqn_trainer_round(trainer, &report, &err) <= 0, err.text); /* warms up */
     const struct adl_dqn_report first = report;
     for (int i = 0; i < ROUNDS; i++) {
         const uint64_t before = report.decisions;

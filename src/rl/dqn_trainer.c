@@ -369,7 +369,7 @@ static int compare(struct adl_dqn_trainer *trainer, double *ret_return, struct a
         adl_experience_reset(&trainer->slots[i].experience);
     for (uint32_t s = 0; s < config->sweeps; s++) {
         const uint64_t seeds = ADL_SEED_TRAINING + (config->seed << 40) + (UINT64_C(1) << 32) + trainer->episodes;
-        const uint32_t first = (uint32_t)(trainer->episodes / ADL_ROLLOUT_CELLS % trainer->slot_count);
+        const uint32_t first = (uint32_t)(trainer->episodes / ADL_ROLLOUT_CELLS);
         const int status = sweep(trainer, compare_group, agent, first, seeds, ADL_SWEEP_EPISODES, err);
         if (status)
             return status;
@@ -379,7 +379,8 @@ static int compare(struct adl_dqn_trainer *trainer, double *ret_return, struct a
         }
         trainer->episodes += ADL_SWEEP_EPISODES;
     }
-    *ret_return = sum / (config->sweeps * ADL_DQN_GROUPS);
+    const uint32_t groups = config->sweeps * ADL_DQN_GROUPS;
+    *ret_return = sum / groups;
     return 0;
 }
 
