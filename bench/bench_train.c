@@ -13,8 +13,8 @@
 
 #define SCENARIO ADL_SOURCE_DIR "/scenarios/paper16.yaml"
 
-enum { JOBS = 64, THREADS = 2, ROUNDS = 24, PASSES = 6, CELLS = 8, STEPS = 200000 };
-#define HOURS_MAX 2.0 /* for a million episodes */
+enum { JOBS = 256, THREADS = 2, ROUNDS = 4, SWEEPS = 8, PASSES = 6, CELLS = 8, STEPS = 50000 };
+#define HOURS_MAX 1.0 /* for a million episodes */
 
 static void die_on(int status, const char *text)
 {
@@ -71,7 +71,7 @@ static struct walk walk_at_random(void)
 
 /* ---- rounds ---- */
 
-/* The best round, as the machine has other work, and the mean of all. Rounds without validation, led by the network. */
+/* The best round, as the machine has other work, and the mean of all. Rounds without validation. */
 struct rounds {
     double decision_s;         /* wall time for each decision of the best round */
     double episode_s;          /* for each episode of it */
@@ -87,8 +87,8 @@ static struct adl_dqn_trainer *make_trainer(const struct adl_scenario *scenario,
     config.scenario = scenario;
     config.episodes = UINT64_C(1) << 40; /* schedules stand at their starts */
     config.threads = THREADS;
-    config.warm_started = 0;
     config.passes = passes;
+    config.sweeps = SWEEPS;
     config.validate_rounds = UINT32_MAX;
     die_on(adl_dqn_trainer_create(&config, &trainer, &err), err.text);
     struct adl_result warm_start;
@@ -101,6 +101,7 @@ static struct rounds time_rounds(struct adl_dqn_trainer *trainer)
     struct adl_error err = {{0}};
     struct adl_dqn_report report;
     struct rounds sum = {.decision_s = 1e9, .episode_s = 1e9};
+    const double episodes = (double)SWEEPS * ADL_SWEEP_EPISODES;          /* of a round */
     die_on(adl_dqn_trainer_round(trainer, &report, &err) <= 0, err.text); /* warms up */
     const struct adl_dqn_report first = report;
     for (int i = 0; i < ROUNDS; i++) {
@@ -108,12 +109,13 @@ static struct rounds time_rounds(struct adl_dqn_trainer *trainer)
         const int64_t start_ns = adl_clock_ns();
         die_on(adl_dqn_trainer_round(trainer, &report, &err) <= 0, err.text);
         const double spent_s = seconds_since(start_ns), decision_s = spent_s / (double)(report.decisions - before);
+        const double episode_s = spent_s / episodes;
         sum.decision_s = decision_s < sum.decision_s ? decision_s : sum.decision_s;
-        sum.episode_s = spent_s / ADL_ROUND_EPISODES < sum.episode_s ? spent_s / ADL_ROUND_EPISODES : sum.episode_s;
-        sum.episode_mean_s += spent_s / ADL_ROUND_EPISODES / ROUNDS;
+        sum.episode_s = episode_s < sum.episode_s ? episode_s : sum.episode_s;
+        sum.episode_mean_s += episode_s / ROUNDS;
     }
-    sum.decisions = (double)(report.decisions - first.decisions) / ROUNDS / ADL_ROUND_EPISODES;
-    sum.updates = (double)(report.updates - first.updates) / ROUNDS / ADL_ROUND_EPISODES;
+    sum.decisions = (double)(report.decisions - first.decisions) / ROUNDS / episodes;
+    sum.updates = (double)(report.updates - first.updates) / ROUNDS / episodes;
     return sum;
 }
 

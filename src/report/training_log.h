@@ -13,9 +13,7 @@ enum adl_training_column {
     ADL_TRAINING_UPDATES,
     ADL_TRAINING_RETURN, /* mean over the round's episodes */
     ADL_TRAINING_LOSS,
-    ADL_TRAINING_EXPLORE,
-    ADL_TRAINING_WARM_START, /* 1: the warm-start policy acted */
-    ADL_TRAINING_BEST,       /* 1: better on the validation seeds than all before */
+    ADL_TRAINING_BEST, /* 1: better on the validation seeds than all before */
     /* Means over the validation seeds; not a number in a round without validation. */
     ADL_TRAINING_HELD_RETURN,
     ADL_TRAINING_HELD_JCT_MEAN,

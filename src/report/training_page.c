@@ -19,8 +19,7 @@
 #define POINTS_MAX 240 /* of a curve; more rounds are averaged */
 
 /* Series have the colours of policies on other pages: 0 is grey, for the baseline. */
-#define SERIES_DQN    1
-#define SERIES_DASHED 9 /* the same colour */
+#define SERIES_DQN 1
 
 static uint32_t baseline_series(uint32_t baseline)
 {
@@ -29,9 +28,8 @@ static uint32_t baseline_series(uint32_t baseline)
 
 struct panel {
     enum adl_training_column column;
-    enum adl_training_column second; /* another one on the same axes; ADL_TRAINING_COLUMNS = none */
     const char *title, *about;
-    const char *name, *second_name;
+    const char *name;
 };
 
 /* One chart's axes and unit. A value v is drawn at v * scale.factor + offset. */
@@ -108,8 +106,6 @@ static bool make_plot(const struct adl_training_log *log, const struct panel *pa
     const int metric = adl_training_column_metric(panel->column);
     double lo = INFINITY, hi = -INFINITY;
     curve_range(log, panel->column, &lo, &hi);
-    if (panel->second < ADL_TRAINING_COLUMNS)
-        curve_range(log, panel->second, &lo, &hi);
     if (!(lo <= hi))
         return false;
     for (uint32_t i = 0; metric >= 0 && i < log->baseline_count; i++)
@@ -205,8 +201,6 @@ static void put_panel(struct adl_text *text, const struct adl_training_log *log,
     open_panel(text, &plot, panel->title, panel->about);
     if (metric >= 0)
         put_baselines(text, &plot, metric);
-    if (panel->second < ADL_TRAINING_COLUMNS)
-        put_curve(text, &plot, panel->second, SERIES_DASHED, panel->second_name);
     put_curve(text, &plot, panel->column, SERIES_DQN, panel->name);
     if (metric >= 0)
         put_best(text, &plot, panel->column);
@@ -300,16 +294,13 @@ static void put_legend(struct adl_text *text, const struct adl_training_log *log
 void adl_training_html(struct adl_text *text, const struct adl_training_log *log)
 {
     const struct panel panels[] = {
-        {ADL_TRAINING_HELD_JCT_MEAN, ADL_TRAINING_COLUMNS, "Mean job completion time",
-         "held out; lower is better; the dot is the best model", log->policy, NULL},
-        {ADL_TRAINING_HELD_JCT_P99, ADL_TRAINING_COLUMNS, "99th percentile of completion times",
-         "held out; lower is better", log->policy, NULL},
-        {ADL_TRAINING_HELD_UTILIZATION, ADL_TRAINING_COLUMNS, "GPUs busy", "held out; higher is better", log->policy,
-         NULL},
-        {ADL_TRAINING_HELD_RETURN, ADL_TRAINING_RETURN, "Return of an episode",
-         "sum of rewards; dashed: while training, with exploration; higher is better", "held out", "training"},
-        {ADL_TRAINING_LOSS, ADL_TRAINING_COLUMNS, "Loss", "Huber loss, mean over a round", "loss", NULL},
-        {ADL_TRAINING_EXPLORE, ADL_TRAINING_COLUMNS, "Exploration", "fraction of random actions", "fraction", NULL},
+        {ADL_TRAINING_HELD_JCT_MEAN, "Mean job completion time", "held out; lower is better; the dot is the best model",
+         log->policy},
+        {ADL_TRAINING_HELD_JCT_P99, "99th percentile of completion times", "held out; lower is better", log->policy},
+        {ADL_TRAINING_HELD_UTILIZATION, "GPUs busy", "held out; higher is better", log->policy},
+        {ADL_TRAINING_HELD_RETURN, "Return of an episode",
+         "held out; relative to the warm start, which has -1; higher is better", log->policy},
+        {ADL_TRAINING_LOSS, "Loss", "mean over a round", "loss"},
     };
     adl_page_open(text, log->scenario->name, "training of a policy");
     put_header(text, log);

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #define STATE_TAG      "state"
-#define TARGET_TAG     "target"
+#define AVERAGE_TAG    "average"
 #define BEST_TAG       "best"
-#define SLOTS_TAG      "slots"
 #define REFERENCES_TAG "references"
 
 static struct adl_model model_of(const struct adl_dqn_trainer *trainer, const float *params)
@@ -67,35 +66,14 @@ static size_t references_size(const struct adl_dqn_trainer *trainer)
     return adl_dqn_validation_groups(trainer) * sizeof *trainer->references;
 }
 
-/* Offset and scale of each slot's values. */
-static void write_scales(const struct adl_dqn_trainer *trainer, struct adl_text *ret)
-{
-    for (uint32_t i = 0; i < trainer->slot_count; i++) {
-        const struct adl_experience *experience = &trainer->slots[i].experience;
-        const double scale[2] = {experience->value_offset, experience->value_scale};
-        adl_text_bytes(ret, (const char *)scale, sizeof scale);
-    }
-}
-
 /* Of everything that determines the result of training; not of the number of threads. */
 static uint64_t config_hash(const struct adl_dqn_trainer *trainer)
 {
     const struct adl_dqn_config *c = &trainer->config;
-    const double reals[] = {c->learning_rate, c->learning_rate_end, c->explore, c->explore_end,
-                            c->warm_started,  c->horizon,           c->trace,   c->tail,
-                            c->prior,         c->scenario->lambda};
-    const uint64_t wholes[] = {c->network,
-                               c->seed,
-                               c->episodes,
-                               c->gpu_width,
-                               c->head_width,
-                               c->batch,
-                               c->passes,
-                               c->target_rounds,
-                               c->validate_rounds,
-                               c->other_count,
-                               c->validation_episodes,
-                               trainer->scenario_hash};
+    const double reals[] = {c->learning_rate, c->learning_rate_end, c->horizon, c->tail, c->prior, c->scenario->lambda};
+    const uint64_t wholes[] = {
+        c->network, c->seed,   c->episodes,        c->sweeps,      c->gpu_width,           c->head_width,
+        c->batch,   c->passes, c->validate_rounds, c->other_count, c->validation_episodes, trainer->scenario_hash};
     return adl_hash_bytes(adl_hash_bytes(adl_hash_start(), reals, sizeof reals), wholes, sizeof wholes);
 }
 
@@ -109,22 +87,18 @@ int adl_dqn_trainer_checkpoint(const struct adl_dqn_trainer *trainer, struct adl
                                 .best_return = trainer->best_return,
                                 .best_validation = trainer->best_validation};
     char normalizer[ADL_NORMALIZER_TEXT_MAX];
-    struct adl_text adam = {0}, scales = {0};
+    struct adl_text adam = {0};
     struct adl_model model = model_of(trainer, learner->params);
     adl_adam_write(learner->adam, &adam);
-    write_scales(trainer, &scales);
     adl_model_section_add(&model, ADL_MODEL_NORMALIZER, normalizer,
                           adl_normalizer_encode(normalizer_of(trainer), normalizer, sizeof normalizer));
     adl_model_section_add(&model, ADL_MODEL_OPTIMIZER, adam.data, adam.size);
     adl_model_section_add(&model, STATE_TAG, &saved, sizeof saved);
-    adl_model_section_add(&model, TARGET_TAG, trainer->target, adl_dqn_params_size(trainer));
+    adl_model_section_add(&model, AVERAGE_TAG, learner->average, adl_dqn_params_size(trainer));
     adl_model_section_add(&model, BEST_TAG, trainer->best, adl_dqn_params_size(trainer));
-    adl_model_section_add(&model, SLOTS_TAG, scales.data, scales.size);
     adl_model_section_add(&model, REFERENCES_TAG, trainer->references, references_size(trainer));
-    const int status = adl_text_status(&adam) || adl_text_status(&scales)
-                           ? adl_fail(err, ADL_ENOMEM, "out of memory for a checkpoint")
-                           : adl_model_encode(&model, ret, err);
-    adl_text_clear(&scales);
+    const int status = adl_text_status(&adam) ? adl_fail(err, ADL_ENOMEM, "out of memory for a checkpoint")
+                                              : adl_model_encode(&model, ret, err);
     adl_text_clear(&adam);
     return status;
 }
@@ -137,20 +111,6 @@ static int copy_section(const struct adl_model *model, const char *tag, void *re
         return adl_fail(err, ADL_EINVAL, "it is not a checkpoint of this program: section '%s' of %zu bytes is missing",
                         tag, size);
     memcpy(ret, section->bytes, size);
-    return 0;
-}
-
-static int read_scales(struct adl_dqn_trainer *trainer, const struct adl_model *model, struct adl_error *err)
-{
-    const struct adl_model_section *section = adl_model_section_find(model, SLOTS_TAG);
-    double scale[2];
-    if (!section || section->size != trainer->slot_count * sizeof scale)
-        return adl_fail(err, ADL_EINVAL, "it is not a checkpoint of this program: section '%s' is missing", SLOTS_TAG);
-    for (uint32_t i = 0; i < trainer->slot_count; i++) {
-        memcpy(scale, (const char *)section->bytes + i * sizeof scale, sizeof scale);
-        trainer->slots[i].experience.value_offset = scale[0];
-        trainer->slots[i].experience.value_scale = scale[1];
-    }
     return 0;
 }
 
@@ -173,13 +133,11 @@ static int resume_from(struct adl_dqn_trainer *trainer, const struct adl_model *
     if (status == 0)
         status = adl_adam_read(learner->adam, adam->bytes, adam->size, err);
     if (status == 0)
-        status = copy_section(model, TARGET_TAG, trainer->target, adl_dqn_params_size(trainer), err);
+        status = copy_section(model, AVERAGE_TAG, learner->average, adl_dqn_params_size(trainer), err);
     if (status == 0)
         status = copy_section(model, BEST_TAG, trainer->best, adl_dqn_params_size(trainer), err);
     if (status == 0)
         status = copy_section(model, REFERENCES_TAG, trainer->references, references_size(trainer), err);
-    if (status == 0)
-        status = read_scales(trainer, model, err);
     if (status)
         return status;
     memcpy(learner->params, model->params, adl_dqn_params_size(trainer));

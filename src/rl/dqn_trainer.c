@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define FIT_EPISODES 32
+#define ROUNDS_MIN   8    /* of a training that is long enough */
 #define FULL_LAMBDA  0.25 /* share of training episodes whose lambda is drawn from 0 to 1 */
 
 struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
@@ -19,23 +20,19 @@ struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
     return (struct adl_dqn_config){
         .network = network,
         .seed = 1,
-        .episodes = 2000,
+        .episodes = 8192,
         .threads = 1,
         .gpu_width = paper ? 32 : 16,
         .head_width = paper ? 128 : 32,
-        .learning_rate = 1e-4, /* the ADLRO paper's */
-        .learning_rate_end = 1e-5,
-        .explore = 0.3, /* exploring is cheap: one start among several matters little */
-        .explore_end = 0.3,
-        .warm_started = paper ? 0.0 : 0.05,
-        .prior = 0.05,
-        .horizon = 10,
-        .trace = 1.0,
+        .sweeps = 64,
+        .learning_rate = 3e-3,
+        .learning_rate_end = 3e-4,
+        .prior = paper ? 0.0 : 0.02,
+        .horizon = 5,
         .tail = 0,
-        .batch = paper ? 512 : 4096,
-        .passes = 1,
-        .target_rounds = 4,
-        .validate_rounds = 8,
+        .batch = 16,
+        .passes = 4,
+        .validate_rounds = 1,
         .validation_episodes = 128,
     };
 }
@@ -77,11 +74,9 @@ static int create_networks(struct adl_dqn_trainer *trainer, struct adl_error *er
                                           config->batch, config->seed, &trainer->learner, err);
     if (status)
         return status;
-    trainer->target = malloc(adl_dqn_params_size(trainer));
     trainer->best = malloc(adl_dqn_params_size(trainer));
-    if (!trainer->target || !trainer->best)
+    if (!trainer->best)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a network");
-    memcpy(trainer->target, trainer->learner->params, adl_dqn_params_size(trainer));
     memcpy(trainer->best, trainer->learner->params, adl_dqn_params_size(trainer));
     return 0;
 }
@@ -113,6 +108,7 @@ static int create_slot(struct adl_dqn_trainer *trainer, uint32_t index, struct a
         status = adl_rollout_create(slot->scenario, &env, &trainer->net, &slot->rollout, err);
     if (status == 0)
         adl_experience_init(&slot->experience, &slot->rollout->shape);
+    trainer->experience[index] = &slot->experience;
     return status;
 }
 
@@ -134,8 +130,9 @@ static int build(struct adl_dqn_trainer *trainer, struct adl_error *err)
     const uint32_t wanted = config->other_count > 0 ? 2 * config->other_count : 1;
     trainer->slot_count = (wanted + ADL_DQN_GROUPS - 1) / ADL_DQN_GROUPS * ADL_DQN_GROUPS;
     trainer->slots = calloc(trainer->slot_count, sizeof *trainer->slots);
+    trainer->experience = calloc(trainer->slot_count, sizeof *trainer->experience);
     trainer->references = calloc(config->validation_episodes / ADL_ROLLOUT_CELLS + 1, sizeof *trainer->references);
-    if (!trainer->slots || !trainer->references)
+    if (!trainer->slots || !trainer->experience || !trainer->references)
         return adl_fail(err, ADL_ENOMEM, "out of memory for %u scenarios", trainer->slot_count);
     int status = make_network(trainer, err);
     if (status == 0)
@@ -156,6 +153,9 @@ int adl_dqn_trainer_create(const struct adl_dqn_config *config, struct adl_dqn_t
     if (!trainer)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a trainer");
     trainer->config = *config;
+    const uint64_t sweeps = config->episodes / ADL_SWEEP_EPISODES / ROUNDS_MIN;
+    if (sweeps < config->sweeps)
+        trainer->config.sweeps = sweeps > 0 ? (uint32_t)sweeps : 1;
     const int status = build(trainer, err);
     if (status) {
         adl_dqn_trainer_destroy(trainer);
@@ -174,9 +174,9 @@ void adl_dqn_trainer_destroy(struct adl_dqn_trainer *trainer)
         adl_experience_clear(&trainer->slots[i].experience);
     }
     free(trainer->slots);
+    free(trainer->experience);
     free(trainer->references);
     adl_learner_destroy(trainer->learner);
-    free(trainer->target);
     free(trainer->best);
     adl_thread_pool_destroy(trainer->pool);
     free(trainer);
@@ -184,16 +184,11 @@ void adl_dqn_trainer_destroy(struct adl_dqn_trainer *trainer)
 
 /* ---- rollouts ---- */
 
-/* Of a group of training episodes: 0, the scenario's or any; of validation, the first two. */
-static double lambda_of(const struct adl_dqn_trainer *trainer, const struct adl_dqn_slot *slot, uint32_t group,
-                        bool keep)
+/* Of a group of training episodes: 0, the scenario's or any. */
+static double draw_lambda(const struct adl_dqn_slot *slot, struct adl_rng *rng)
 {
-    struct adl_rng rng;
-    if (!keep)
-        return group / 2 % 2 == 0 ? 0 : slot->scenario->lambda;
-    adl_rng_seed(&rng, trainer->first_seed + group, "lambda");
-    const double drawn = adl_rng_uniform(&rng);
-    return drawn < FULL_LAMBDA ? adl_rng_uniform(&rng) : drawn < 0.5 + FULL_LAMBDA / 2 ? 0 : slot->scenario->lambda;
+    const double drawn = adl_rng_uniform(rng);
+    return drawn < FULL_LAMBDA ? adl_rng_uniform(rng) : drawn < 0.5 + FULL_LAMBDA / 2 ? 0 : slot->scenario->lambda;
 }
 
 static struct adl_dqn_slot *slot_of(struct adl_dqn_trainer *trainer, uint32_t group)
@@ -201,64 +196,49 @@ static struct adl_dqn_slot *slot_of(struct adl_dqn_trainer *trainer, uint32_t gr
     return &trainer->slots[(trainer->first_group + group) % trainer->slot_count];
 }
 
-static void run_group(void *self, uint32_t index)
+/* A group of training episodes: one set of jobs, and one decision of it with several actions. */
+static void compare_group(void *self, uint32_t index)
 {
     struct adl_dqn_trainer *trainer = self;
     struct adl_dqn_slot *slot = slot_of(trainer, index);
-    struct adl_agent agent = trainer->agent;
-    const uint32_t first = index * ADL_ROLLOUT_CELLS;
-    const uint32_t left = trainer->episode_count - first, count = left < ADL_ROLLOUT_CELLS ? left : ADL_ROLLOUT_CELLS;
-    uint64_t seeds[ADL_ROLLOUT_CELLS];
+    const uint64_t seed = trainer->first_seed + index;
     struct adl_rng rng;
-    adl_rng_seed(&rng, trainer->first_seed + first, "explore");
-    /* Training episodes of one group share their jobs, so that a baseline over the group reduces variance. */
-    for (uint32_t i = 0; i < count; i++)
-        seeds[i] = trainer->first_seed + (trainer->keep ? index : first + i);
-    struct adl_experience *experience = trainer->keep ? &slot->experience : NULL;
-    const bool scaled = slot->experience.value_scale > 0;
-    if (experience)
-        adl_experience_reset(experience);
-    adl_environment_set_lambda(slot->rollout->env,
-                               lambda_of(trainer, slot, trainer->first_group + index, trainer->keep));
-    agent.target = scaled ? agent.target : NULL;
-    agent.value_offset = slot->experience.value_offset;
-    agent.value_scale = scaled ? slot->experience.value_scale : 1;
+    adl_rng_seed(&rng, seed, "compare");
+    adl_environment_set_lambda(slot->rollout->env, draw_lambda(slot, &rng));
     trainer->status[index] =
-        adl_rollout_run(slot->rollout, &agent, seeds, count, &rng, experience, &trainer->results[first],
-                        &trainer->returns[first], &trainer->error[index]);
-    if (!experience || trainer->status[index])
-        return;
-    adl_experience_set_targets(experience, slot->horizon_s, scaled ? trainer->config.trace : 1.0);
-    if (scaled)
-        adl_experience_subtract_baseline(experience, count);
-    else
-        adl_experience_set_scale(experience);
+        adl_rollout_compare(slot->rollout, &trainer->agent, seed, slot->horizon_s, &rng, &slot->experience,
+                            &trainer->returns[index], &trainer->group_decisions[index], &trainer->error[index]);
 }
 
-/* Runs count episodes from a seed, at most ADL_ROUND_EPISODES, on the slots from first_group on; keep: stores their
- * experience. */
-static int run_episodes(struct adl_dqn_trainer *trainer, struct adl_agent agent, uint32_t first_group,
-                        uint64_t first_seed, uint32_t count, bool keep, struct adl_error *err)
+/* A group of validation episodes, with lambda 0 or the scenario's. */
+static void validate_group(void *self, uint32_t index)
+{
+    struct adl_dqn_trainer *trainer = self;
+    struct adl_dqn_slot *slot = slot_of(trainer, index);
+    const uint32_t first = index * ADL_ROLLOUT_CELLS, group = trainer->first_group + index;
+    const uint32_t left = trainer->episode_count - first, count = left < ADL_ROLLOUT_CELLS ? left : ADL_ROLLOUT_CELLS;
+    uint64_t seeds[ADL_ROLLOUT_CELLS];
+    for (uint32_t i = 0; i < count; i++)
+        seeds[i] = trainer->first_seed + first + i;
+    adl_environment_set_lambda(slot->rollout->env, group / 2 % 2 == 0 ? 0 : slot->scenario->lambda);
+    trainer->status[index] = adl_rollout_run(slot->rollout, &trainer->agent, seeds, count, &trainer->results[first],
+                                             &trainer->returns[first], &trainer->error[index]);
+}
+
+/* Plays count episodes from a seed, at most ADL_SWEEP_EPISODES, on the slots from first_group on. */
+static int sweep(struct adl_dqn_trainer *trainer, void (*play)(void *, uint32_t), struct adl_agent agent,
+                 uint32_t first_group, uint64_t first_seed, uint32_t count, struct adl_error *err)
 {
     const uint32_t groups = (count + ADL_ROLLOUT_CELLS - 1) / ADL_ROLLOUT_CELLS;
     trainer->agent = agent;
     trainer->first_group = first_group;
     trainer->first_seed = first_seed;
     trainer->episode_count = count;
-    trainer->keep = keep;
-    adl_thread_pool_run(trainer->pool, groups, run_group, trainer);
+    adl_thread_pool_run(trainer->pool, groups, play, trainer);
     for (uint32_t g = 0; g < groups; g++)
         if (trainer->status[g])
             return adl_fail(err, trainer->status[g], "%s", trainer->error[g].text);
     return 0;
-}
-
-static double mean_return(const struct adl_dqn_trainer *trainer, uint32_t count)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < count; i++)
-        sum += trainer->returns[i];
-    return sum / count;
 }
 
 /* ---- validation ---- */
@@ -283,10 +263,10 @@ static int play_validation(struct adl_dqn_trainer *trainer, struct adl_agent age
     const uint32_t all = trainer->config.validation_episodes;
     uint32_t shown = 0;
     struct adl_result sum = {.jobs = 0};
-    for (uint32_t first = 0; first < all; first += ADL_ROUND_EPISODES) {
-        const uint32_t count = all - first < ADL_ROUND_EPISODES ? all - first : ADL_ROUND_EPISODES;
+    for (uint32_t first = 0; first < all; first += ADL_SWEEP_EPISODES) {
+        const uint32_t count = all - first < ADL_SWEEP_EPISODES ? all - first : ADL_SWEEP_EPISODES;
         const uint32_t group = first / ADL_ROLLOUT_CELLS;
-        const int status = run_episodes(trainer, agent, group, ADL_SEED_VALIDATION + first, count, false, err);
+        const int status = sweep(trainer, validate_group, agent, group, ADL_SEED_VALIDATION + first, count, err);
         if (status)
             return status;
         for (uint32_t i = 0; i < count; i++) {
@@ -307,7 +287,7 @@ static int validate(struct adl_dqn_trainer *trainer, struct adl_dqn_report *repo
 {
     const uint32_t groups = adl_dqn_validation_groups(trainer);
     double sums[ADL_VALIDATION_MAX / ADL_ROLLOUT_CELLS + 1] = {0};
-    const int status = play_validation(trainer, (struct adl_agent){.params = trainer->learner->params}, sums,
+    const int status = play_validation(trainer, (struct adl_agent){.params = trainer->learner->average}, sums,
                                        &report->validation, err);
     if (status)
         return status;
@@ -319,7 +299,7 @@ static int validate(struct adl_dqn_trainer *trainer, struct adl_dqn_report *repo
     if (report->best) {
         trainer->best_return = report->validation_return;
         trainer->best_validation = report->validation;
-        memcpy(trainer->best, trainer->learner->params, adl_dqn_params_size(trainer));
+        memcpy(trainer->best, trainer->learner->average, adl_dqn_params_size(trainer));
     }
     return 0;
 }
@@ -369,59 +349,67 @@ int adl_dqn_trainer_prepare(struct adl_dqn_trainer *trainer, struct adl_result *
     if (status == 0)
         status = play_validation(trainer, (struct adl_agent){.rule = trainer->rule}, trainer->references,
                                  ret_warm_start, err);
-    if (status || trainer->config.warm_started <= 0)
+    if (status || trainer->config.prior <= 0)
         return status;
-    adl_qnet_prime(&trainer->net, trainer->rule, (float)trainer->config.prior, trainer->learner->params);
-    memcpy(trainer->target, trainer->learner->params, adl_dqn_params_size(trainer));
+    struct adl_learner *learner = trainer->learner;
+    adl_qnet_prime(&trainer->net, trainer->rule, (float)trainer->config.prior, learner->params);
+    memcpy(learner->average, learner->params, adl_dqn_params_size(trainer));
     return 0;
 }
 
 /* ---- rounds ---- */
 
-static double between(double start, double end, double share)
+/* Plays the sweeps of a round; *ret_return: the mean return of their episodes. */
+static int compare(struct adl_dqn_trainer *trainer, double *ret_return, struct adl_error *err)
 {
-    return start + (end - start) * (share < 1 ? share : 1);
+    const struct adl_dqn_config *config = &trainer->config;
+    const struct adl_agent agent = {.params = trainer->learner->average, .rule = trainer->rule, .prior = config->prior};
+    double sum = 0;
+    for (uint32_t i = 0; i < trainer->slot_count; i++)
+        adl_experience_reset(&trainer->slots[i].experience);
+    for (uint32_t s = 0; s < config->sweeps; s++) {
+        const uint64_t seeds = ADL_SEED_TRAINING + (config->seed << 40) + (UINT64_C(1) << 32) + trainer->episodes;
+        const uint32_t first = (uint32_t)(trainer->episodes / ADL_ROLLOUT_CELLS);
+        const int status = sweep(trainer, compare_group, agent, first, seeds, ADL_SWEEP_EPISODES, err);
+        if (status)
+            return status;
+        for (uint32_t g = 0; g < ADL_DQN_GROUPS; g++) {
+            sum += trainer->returns[g];
+            trainer->decisions += trainer->group_decisions[g];
+        }
+        trainer->episodes += ADL_SWEEP_EPISODES;
+    }
+    const uint32_t groups = config->sweeps * ADL_DQN_GROUPS;
+    *ret_return = sum / groups;
+    return 0;
+}
+
+static int learn(struct adl_dqn_trainer *trainer, double share, uint64_t seed, double *ret_loss, struct adl_error *err)
+{
+    const struct adl_dqn_config *config = &trainer->config;
+    const double rate = config->learning_rate + (config->learning_rate_end - config->learning_rate) * share;
+    return adl_learner_learn(trainer->learner, trainer->experience, trainer->slot_count, config->passes, rate, seed,
+                             ret_loss, err);
 }
 
 int adl_dqn_trainer_round(struct adl_dqn_trainer *trainer, struct adl_dqn_report *ret, struct adl_error *err)
 {
     const struct adl_dqn_config *config = &trainer->config;
-    struct adl_learner *learner = trainer->learner;
+    struct adl_dqn_report report = {.validated = false};
     if (trainer->episodes >= config->episodes)
         return 0;
-    const double share = (double)trainer->episodes / (double)config->episodes;
-    const uint64_t round = trainer->episodes / ADL_ROUND_EPISODES;
-    const bool warm_started = share < config->warm_started;
-    struct adl_dqn_report report = {.warm_started = warm_started,
-                                    .explore = between(config->explore, config->explore_end, share)};
-    const struct adl_agent agent = {.params = warm_started ? NULL : learner->params,
-                                    .rule = trainer->rule,
-                                    .target = trainer->target,
-                                    .explore = report.explore};
-    const uint64_t seeds = ADL_SEED_TRAINING + (config->seed << 40) + (UINT64_C(1) << 32) + trainer->episodes;
-    const uint32_t first_slot = (uint32_t)(round * ADL_DQN_GROUPS % trainer->slot_count);
-    const struct adl_experience *experience[ADL_DQN_GROUPS];
-    int status = run_episodes(trainer, agent, first_slot, seeds, ADL_ROUND_EPISODES, true, err);
+    const uint64_t before = trainer->episodes, round = before / ADL_SWEEP_EPISODES / config->sweeps;
+    const double share = (double)before / (double)config->episodes;
+    int status = compare(trainer, &report.mean_return, err);
+    if (status == 0)
+        status = learn(trainer, share, (config->seed << 40) + before, &report.loss, err);
     if (status)
         return status;
-    report.mean_return = mean_return(trainer, ADL_ROUND_EPISODES);
-    for (uint32_t g = 0; g < ADL_DQN_GROUPS; g++) {
-        experience[g] = &slot_of(trainer, g)->experience;
-        trainer->decisions += experience[g]->count;
-    }
-    status =
-        adl_learner_learn(learner, experience, ADL_DQN_GROUPS, config->passes,
-                          between(config->learning_rate, config->learning_rate_end, share), seeds, &report.loss, err);
-    if (status)
-        return status;
-    trainer->episodes += ADL_ROUND_EPISODES;
-    if (round % config->target_rounds == 0)
-        memcpy(trainer->target, learner->params, adl_dqn_params_size(trainer));
     if (round % config->validate_rounds == config->validate_rounds - 1 || trainer->episodes >= config->episodes)
         status = validate(trainer, &report, err);
     report.episodes = trainer->episodes;
     report.decisions = trainer->decisions;
-    report.updates = learner->updates;
+    report.updates = trainer->learner->updates;
     *ret = report;
     return status ? status : 1;
 }

@@ -1,5 +1,6 @@
-/* dqn_trainer: trains a Q-network to schedule, in rounds: run some episodes with the current network, then learn from
- * all of them.
+/* dqn_trainer: trains a Q-network to schedule, in rounds: play the current network and compare some of its actions with
+ * others (rl/rollout.h), then learn from all comparisons. This is policy iteration by rollouts (Tesauro and Galperin
+ * 1996).
  *
  * A round depends only on the configuration, its number and the state before it. So training resumed from a checkpoint
  * ends in the same bits, and the number of threads does not matter.
@@ -20,7 +21,7 @@
 #define ADL_SEED_TRAINING   (UINT64_C(1) << 62)
 #define ADL_SEED_VALIDATION (UINT64_C(1) << 61)
 
-#define ADL_ROUND_EPISODES 64
+#define ADL_SWEEP_EPISODES 64   /* played at once; a round has several sweeps */
 #define ADL_VALIDATION_MAX 4096 /* episodes of a validation, at most */
 
 struct adl_dqn_config {
@@ -29,21 +30,18 @@ struct adl_dqn_config {
     uint32_t other_count;
     enum adl_qnet_kind network;
     uint64_t seed;
-    uint64_t episodes;  /* in all; learning rate and exploration are scheduled over them */
+    uint64_t episodes;  /* in all; the learning rate is scheduled over them */
+    uint32_t sweeps;    /* of ADL_SWEEP_EPISODES each, in a round; fewer in a short training, for it to have 8 rounds */
     uint32_t threads;   /* at least 1 */
     uint32_t gpu_width; /* of the shared network; multiples of 16 */
     uint32_t head_width;
     double learning_rate, learning_rate_end;
-    double explore, explore_end; /* fraction of random actions */
-    double warm_started;         /* fraction of the episodes, at the start, in which the warm-start policy acts */
-    double prior;                /* weight of the warm-start policy in the initial network */
-    double horizon;              /* rewards are discounted by exp(-t / (horizon * mean run time of the scenario)) */
-    double trace;                /* lambda of Q(lambda) */
-    double tail;                 /* weight of long completion times in the reward */
-    uint32_t batch;              /* transitions per optimizer step */
-    uint32_t passes;             /* over a round's experience */
-    uint32_t target_rounds;      /* rounds between two copies into the target network */
-    uint32_t validate_rounds;    /* rounds between two validations */
+    double prior;             /* weight of the warm-start policy: initially the network has nothing else */
+    double horizon;           /* rewards are discounted by exp(-t / (horizon * mean run time of the scenario)) */
+    double tail;              /* weight of long completion times in the reward */
+    uint32_t batch;           /* decisions per optimizer step */
+    uint32_t passes;          /* over a round's experience */
+    uint32_t validate_rounds; /* rounds between two validations */
     uint32_t validation_episodes;
 };
 
@@ -54,10 +52,8 @@ struct adl_dqn_report {
     uint64_t episodes;  /* so far */
     uint64_t decisions; /* so far in this process */
     uint64_t updates;
-    double mean_return; /* of this round's episodes */
+    double mean_return; /* of this round's episodes as the network plays them */
     double loss;
-    double explore;
-    bool warm_started;
     bool validated;               /* the members below are set */
     bool best;                    /* the best so far on the validation seeds */
     double validation_return;     /* relative to that of the warm-start policy, which has -1 */

@@ -9,7 +9,7 @@
 #include "rl/rollout.h"
 #include "rl/warm_start.h"
 
-#define ADL_DQN_GROUPS (ADL_ROUND_EPISODES / ADL_ROLLOUT_CELLS)
+#define ADL_DQN_GROUPS (ADL_SWEEP_EPISODES / ADL_ROLLOUT_CELLS)
 
 /* A place in the turn of scenarios: a group of parallel episodes with the same jobs. Several may have one scenario. */
 struct adl_dqn_slot {
@@ -23,23 +23,24 @@ struct adl_dqn_trainer {
     struct adl_dqn_config config;
     struct adl_qnet net;
     struct adl_thread_pool *pool;
-    struct adl_dqn_slot *slots; /* a round uses the next ADL_DQN_GROUPS of them */
+    struct adl_dqn_slot *slots; /* a sweep uses the next ADL_DQN_GROUPS of them */
     uint32_t slot_count;
+    const struct adl_experience **experience; /* [slot] */
     struct adl_learner *learner;
-    float *target, *best;
+    float *best;
     float rule[ADL_WARM_START_FEATURES_MAX];
     double *references; /* [validation group] return of the warm-start policy */
     uint64_t scenario_hash;
     uint64_t episodes, decisions;
     double best_return;
     struct adl_result best_validation;
-    /* Of the current round or validation. */
+    /* Of the current sweep. */
     struct adl_agent agent;
-    double returns[ADL_ROUND_EPISODES];
-    struct adl_result results[ADL_ROUND_EPISODES];
+    double returns[ADL_SWEEP_EPISODES]; /* training: of each group */
+    struct adl_result results[ADL_SWEEP_EPISODES];
+    uint64_t group_decisions[ADL_DQN_GROUPS];
     uint64_t first_seed;
     uint32_t first_group, episode_count;
-    bool keep;
     int status[ADL_DQN_GROUPS];
     struct adl_error error[ADL_DQN_GROUPS];
 };

@@ -1,4 +1,5 @@
-/* learner: fits a Q-network to return targets: shuffled batches, Huber loss, Adam. */
+/* learner: fits a Q-network to what actions gained over the greedy one: shuffled batches, Huber loss, Adam, and an
+ * average of the parameters over the last updates (Polyak and Juditsky 1992). */
 #ifndef ADLRO_RL_LEARNER_H
 #define ADLRO_RL_LEARNER_H
 
@@ -16,9 +17,9 @@ struct adl_learner {
     const struct adl_qnet *net;
     struct adl_thread_pool *pool;
     struct adl_adam *adam;
-    float *params, *grads;
+    float *params, *average, *grads;
     struct adl_learner_shard *shards;
-    uint32_t *order; /* of the transitions, shuffled */
+    uint32_t *order; /* of the decisions, shuffled */
     size_t order_capacity;
     size_t batch;
     uint32_t gpus; /* of every state */
@@ -33,7 +34,7 @@ int adl_learner_create(const struct adl_qnet *net, struct adl_thread_pool *pool,
                        uint32_t batch, uint64_t seed, struct adl_learner **ret, struct adl_error *err);
 void adl_learner_destroy(struct adl_learner *learner); /* accepts NULL */
 
-/* passes passes over all transitions, in an order drawn from the seed. */
+/* passes passes over all decisions, in an order drawn from the seed. */
 int adl_learner_learn(struct adl_learner *learner, const struct adl_experience *const *experience, uint32_t count,
                       uint32_t passes, double learning_rate, uint64_t seed, double *ret_loss, struct adl_error *err);
 

@@ -17,7 +17,7 @@ struct options {
     const char *out, *checkpoint;
     const char *csv, *html, *json, *onnx;
     int64_t episodes, rounds, random, labs, jobs, seed, threads;
-    double lambda, tail, horizon, learning_rate, explore;
+    double lambda, tail, horizon, learning_rate;
     int network; /* enum adl_qnet_kind */
     int method;  /* enum adl_market_method */
     bool resume;
@@ -56,9 +56,7 @@ static const struct adl_option table[] = {
     {"horizon", 0, ADL_OPTION_REAL, AT(horizon), 0.001, 1e9, NULL, "X",
      "discount horizon: a reward counts 1/e after this many mean run times of the scenario"},
     {"learning-rate", 0, ADL_OPTION_REAL, AT(learning_rate), 1e-9, 1, NULL, "X",
-     "initial learning rate of Adam; decays to a fiftieth"},
-    {"explore", 0, ADL_OPTION_REAL, AT(explore), 0, 1, NULL, "X",
-     "fraction of random actions while training (epsilon)"},
+     "initial learning rate of Adam; decays to a tenth"},
     {"csv", 0, ADL_OPTION_TEXT, AT(csv), 0, 0, NULL, "FILE", "write a row per round"},
     {"html", 0, ADL_OPTION_TEXT, AT(html), 0, 0, NULL, "FILE", "write one self-contained page with the curves"},
     {"json", 0, ADL_OPTION_TEXT, AT(json), 0, 0, NULL, "FILE",
@@ -79,7 +77,7 @@ static const struct adl_verb verb = {
     .operands_max = 1,
     .options = table,
     .option_count = sizeof table / sizeof *table,
-    .example = "adlro train dqn --scenario paper16 --episodes 2000 --html curves.html",
+    .example = "adlro train dqn --scenario paper16 --episodes 8192 --html curves.html",
 };
 
 static bool is_for(const struct adl_operands *operands, const char *what)
@@ -154,8 +152,6 @@ static struct adl_dqn_config configure(const struct options *o, const struct adl
     config.threads = o->threads ? (uint32_t)o->threads : adl_cli_cores();
     config.learning_rate_end *= o->learning_rate / config.learning_rate;
     config.learning_rate = o->learning_rate;
-    config.explore_end *= o->explore / config.explore;
-    config.explore = o->explore;
     config.horizon = o->horizon;
     config.tail = o->tail;
     return config;
@@ -225,7 +221,7 @@ static int train(const struct options *o, const char *checkpoint, bool market, b
 static int run(int argc, char **argv)
 {
     const struct adl_dqn_config defaults = adl_dqn_defaults(ADL_QNET_SHARED);
-    struct options o = {.episodes = 2000,
+    struct options o = {.episodes = (int64_t)defaults.episodes,
                         .rounds = adl_rank_defaults().rounds,
                         .labs = 10000,
                         .seed = 1,
@@ -233,7 +229,6 @@ static int run(int argc, char **argv)
                         .tail = defaults.tail,
                         .horizon = defaults.horizon,
                         .learning_rate = defaults.learning_rate,
-                        .explore = defaults.explore,
                         .network = ADL_QNET_SHARED,
                         .method = ADL_MARKET_EVOLUTION};
     struct adl_operands operands;

@@ -158,7 +158,7 @@ static int finish(const struct training *t, bool interrupted, struct adl_error *
 
 /* ---- the run ---- */
 
-static struct adl_training_row row_of(const struct training *t, const struct adl_market_report *report)
+static struct adl_training_row row_of(const struct adl_market_report *report)
 {
     const struct adlro_result *held = &report->validation;
     const bool validated = report->validated;
@@ -166,9 +166,7 @@ static struct adl_training_row row_of(const struct training *t, const struct adl
         [ADL_TRAINING_EPISODES] = (double)report->episodes,
         [ADL_TRAINING_DECISIONS] = (double)report->decisions,
         [ADL_TRAINING_UPDATES] = (double)report->updates,
-        [ADL_TRAINING_RETURN] = -report->mean_jct_s,
         [ADL_TRAINING_LOSS] = report->loss,
-        [ADL_TRAINING_EXPLORE] = t->job->config.noise,
         [ADL_TRAINING_BEST] = validated && report->best,
         [ADL_TRAINING_HELD_RETURN] = validated ? -report->relative : NAN,
         [ADL_TRAINING_HELD_JCT_MEAN] = validated ? held->jct_mean_s : NAN,
@@ -207,7 +205,7 @@ static int run_rounds(struct training *t, bool *ret_interrupted, struct adl_erro
         const int more = adl_market_trainer_round(t->trainer, &report, err);
         if (more <= 0)
             return more;
-        const struct adl_training_row row = row_of(t, &report);
+        const struct adl_training_row row = row_of(&report);
         if (adl_training_log_add(&t->log, &row, 1))
             return adl_fail(err, ADL_ENOMEM, "out of memory for the log");
         if (!report.validated)

@@ -76,8 +76,7 @@ static int write_options(struct training *t, struct adl_error *err)
     } reals[] = {{"lambda", c->scenario->lambda},
                  {"tail", c->tail},
                  {"horizon", c->horizon},
-                 {"learning-rate", c->learning_rate},
-                 {"explore", c->explore}};
+                 {"learning-rate", c->learning_rate}};
     adl_text_printf(&t->options, "network=%s\nseed=%" PRIu64 "\nepisodes=%" PRIu64 "\njobs=%" PRIu64 "\n",
                     adl_qnet_kind_name(c->network), c->seed, c->episodes, c->scenario->workload.jobs);
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
@@ -266,8 +265,6 @@ static struct adl_training_row row_of(const struct adl_dqn_report *report)
         [ADL_TRAINING_UPDATES] = (double)report->updates,
         [ADL_TRAINING_RETURN] = report->mean_return,
         [ADL_TRAINING_LOSS] = report->loss,
-        [ADL_TRAINING_EXPLORE] = report->explore,
-        [ADL_TRAINING_WARM_START] = report->warm_started,
         [ADL_TRAINING_BEST] = validated && report->best,
         [ADL_TRAINING_HELD_RETURN] = validated ? report->validation_return : NAN,
         [ADL_TRAINING_HELD_JCT_MEAN] = validated ? held[ADL_METRIC_JCT_MEAN] : NAN,

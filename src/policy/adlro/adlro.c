@@ -26,7 +26,6 @@
 #include <string.h>
 
 #define LEFTOVER_MAX  256  /* jobs after the planned ones that are looked at in one decision */
-#define WAIT_WEIGHT   1.5  /* of a wait: jobs run longer than believed, and better ones come in between */
 #define TYPICAL_SHARE 0.01 /* of a new run time, in the average of run times */
 
 struct adlro {
@@ -299,7 +298,7 @@ static struct adl_place_view view_of(const struct adlro *self, const struct adl_
                                    .factors = &self->factors,
                                    .price_weight = self->price_weight,
                                    .delay_weight = self->delay_weight,
-                                   .wait_weight = WAIT_WEIGHT};
+                                   .wait_weight = ADL_WAIT_WEIGHT};
 }
 
 /* Starts a job at the place that was chosen for it. */
@@ -374,7 +373,7 @@ static void update_prices(struct adlro *self, const struct adl_state *state)
         self->planned_count > 0 ? 1 + (double)adl_ranking_left(&self->ranking) / self->planned_count : 1;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         self->waits[t] *= more;
-    adl_type_prices_update(&self->prices, state->cluster, self->waits, self->plans, ADL_PRICE_SHARE);
+    adl_type_prices_update(&self->prices, state->cluster, self->waits, self->plans);
     self->plans = 0;
 }
 

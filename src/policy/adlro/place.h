@@ -22,6 +22,8 @@ struct adl_place {
     bool due;                                  /* it pays no price (policy/adlro/due.h) */
 };
 
+#define ADL_WAIT_WEIGHT 1.5 /* jobs run longer than believed, and better ones come in between */
+
 /* What a place is chosen by. */
 struct adl_place_view {
     const struct adl_state *state;

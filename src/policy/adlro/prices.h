@@ -5,16 +5,14 @@
 
 #include "model/cluster.h"
 
-#define ADL_PRICE_SHARE 0.05 /* of a new plan, in the average that policy adlro has */
-
 struct adl_type_prices {
     double of[ADL_TYPES_MAX];
 };
 
 /* After a plan of a queue that is not empty: an empty queue tells nothing of what is scarce. planned: jobs that wait,
- * by the type that they are planned on. plans: those since the last update, this one included. share: of a new plan, in
- * the average; prices of the last plan alone make the types that jobs wait for alternate. */
+ * by the type that they are planned on. plans: those since the last update, this one included. Prices of the last plan
+ * alone would make the types that jobs wait for alternate. */
 void adl_type_prices_update(struct adl_type_prices *prices, const struct adl_cluster *cluster, const double *planned,
-                            uint32_t plans, double share);
+                            uint32_t plans);
 
 #endif

@@ -2,8 +2,7 @@
  * GPU, or wait for what the next event frees.
  *
  * The list has the oldest and the shortest job of each lane, on every type where they fit; if there are too many, those
- * that complete most for the GPU time they take: by (1 + (wait / rest)^2) / (rest * GPUs). Waiting is listed while some
- * job runs, so that it ends.
+ * of the highest rank (policy/adlro/ranking.h). Waiting is listed while some job runs, so that it ends.
  *
  * No job starves, whatever the policy prefers: the job that has waited longest for what it needs, once that is many
  * times the sum of a typical run time and its own, is overdue. If it fits, the list has only it, on each type; until
@@ -40,7 +39,7 @@ struct adl_action {
     bool waits;           /* starts nothing; job and type are those of the last start */
     double rest_us;       /* of the job, here */
     double best_us;       /* on its best type */
-    double rate;          /* completions for GPU time, more with age: see above */
+    double rate;          /* rank */
     double cost_us;       /* wait and rest here, with the price of the type */
     double least_cost_us; /* of all types, with the wait until GPUs are believed to be free there */
 };

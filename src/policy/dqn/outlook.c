@@ -3,14 +3,18 @@
 #include "base/copy.h"
 #include "base/index.h"
 #include "base/real.h"
+#include "predict/belief.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Those of the plans that the shipped network was trained with. */
-#define PRICE_WEIGHT 2
-#define PRICE_SHARE  0.02
+/* The defaults of policy adlro. */
+#define PRICE_WEIGHT 4
 #define DELAY_WEIGHT 0.3
+
+/* Of the jobs that have ended: while fewer have ended since, what is expected of a waiting job is taken to be the same.
+ */
+#define SAME_SHARE 0.02
 
 int adl_outlook_create(const struct adl_cluster *cluster, int64_t preemption_us, struct adl_outlook *ret)
 {
@@ -77,7 +81,9 @@ void adl_outlook_join(struct adl_outlook *outlook, const struct adl_state *state
         adl_grow((void **)&outlook->places, &outlook->place_capacity, (size_t)slot + 1, sizeof *outlook->places))
         outlook->failed = true;
     else
-        outlook->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX, .rest_us = adl_rest_us(state, slot)};
+        outlook->places[slot] = (struct adl_place){.opening.start_us = INT64_MAX,
+                                                   .rest_us = adl_rest_us(state, slot),
+                                                   .learned = state->belief ? adl_belief_count(state->belief) : 0};
 }
 
 /* From a job that completed in its first attempt. */
@@ -103,9 +109,8 @@ void adl_outlook_observe(struct adl_outlook *outlook, const struct adl_event *ev
 
 double adl_outlook_rank(const struct adl_outlook *outlook, const struct adl_state *state, uint32_t slot)
 {
-    const double rest_us = outlook->places[slot].rest_us + 1;
-    const double waits = (double)adl_state_waited_us(state, slot) / rest_us;
-    return (1 + waits * waits) / (rest_us * state->jobs[slot].spec.gpus);
+    return adl_ranking_score((double)adl_state_waited_us(state, slot), outlook->places[slot].rest_us,
+                             state->jobs[slot].spec.gpus);
 }
 
 static bool holds(const struct adl_outlook *outlook, const struct adl_state *state)
@@ -132,7 +137,16 @@ static void update_prices(struct adl_outlook *outlook, const struct adl_state *s
     const double more = planned > 0 ? 1 + (double)adl_ranking_left(&outlook->ranking) / planned : 1;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
         waits[t] *= more;
-    adl_type_prices_update(&outlook->prices, state->cluster, waits, 1, PRICE_SHARE);
+    adl_type_prices_update(&outlook->prices, state->cluster, waits, 1);
+}
+
+static void expect(const struct adl_state *state, uint32_t slot, struct adl_place *place)
+{
+    const uint64_t learned = state->belief ? adl_belief_count(state->belief) : 0;
+    if (state->belief && learned - place->learned <= (uint64_t)(SAME_SHARE * (double)learned))
+        return;
+    place->learned = learned;
+    place->rest_us = adl_rest_us(state, slot);
 }
 
 static void plan(struct adl_outlook *outlook, const struct adl_state *state)
@@ -143,7 +157,7 @@ static void plan(struct adl_outlook *outlook, const struct adl_state *state)
                                         .prices = &outlook->prices,
                                         .price_weight = PRICE_WEIGHT,
                                         .delay_weight = DELAY_WEIGHT,
-                                        .wait_weight = 1};
+                                        .wait_weight = ADL_WAIT_WEIGHT};
     double waits[ADL_TYPES_MAX] = {0}, planned = 0;
     uint32_t gpu_count = 0;
     outlook->start_count = 0;
@@ -152,7 +166,7 @@ static void plan(struct adl_outlook *outlook, const struct adl_state *state)
     for (uint32_t n = 0; n < ADL_OUTLOOK_JOBS && adl_ranking_left(&outlook->ranking) > 0; n++) {
         const uint32_t slot = adl_ranking_next(&outlook->ranking, state);
         struct adl_place *place = &outlook->places[slot];
-        place->rest_us = adl_rest_us(state, slot);
+        expect(state, slot, place);
         adl_place_choose(&view, slot, place);
         if (place->opening.start_us == INT64_MAX)
             continue;

@@ -52,7 +52,7 @@ void adl_outlook_find(struct adl_outlook *outlook, const struct adl_state *state
 /* The start of a waiting job that is planned for now on a type, or NULL. */
 const struct adl_planned_start *adl_outlook_start(const struct adl_outlook *outlook, uint32_t slot, uint32_t type);
 
-/* Rank of a waiting job: (1 + (wait / rest)^2) / (rest * GPUs). */
+/* Rank of a waiting job (policy/adlro/ranking.h). */
 double adl_outlook_rank(const struct adl_outlook *outlook, const struct adl_state *state, uint32_t slot);
 
 /* Rest of a waiting job's run on a type, and what it would cost to start it there now. */
