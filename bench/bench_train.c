@@ -6,6 +6,7 @@
 #include "nn/model_file.h"
 #include "rl/dqn_trainer.h"
 #include "rl/environment.h"
+#include "rl/rollout.h"
 #include "scenario/scenario.h"
 
 #include <stdio.h>
@@ -73,8 +74,7 @@ static struct walk walk_at_random(void)
 
 /* The best round, as the machine has other work, and the mean of all. Rounds without validation. */
 struct rounds {
-    double decision_s;         /* wall time for each decision of the best round */
-    double episode_s;          /* for each episode of it */
+    double episode_s;          /* wall time for each episode of the best round */
     double episode_mean_s;     /* for each episode of all rounds */
     double decisions, updates; /* of all rounds, for each episode */
 };
@@ -100,17 +100,14 @@ static struct rounds time_rounds(struct adl_dqn_trainer *trainer)
 {
     struct adl_error err = {{0}};
     struct adl_dqn_report report;
-    struct rounds sum = {.decision_s = 1e9, .episode_s = 1e9};
+    struct rounds sum = {.episode_s = 1e9};
     const double episodes = (double)SWEEPS * ADL_SWEEP_EPISODES;          /* of a round */
     die_on(adl_dqn_trainer_round(trainer, &report, &err) <= 0, err.text); /* warms up */
     const struct adl_dqn_report first = report;
     for (int i = 0; i < ROUNDS; i++) {
-        const uint64_t before = report.decisions;
         const int64_t start_ns = adl_clock_ns();
         die_on(adl_dqn_trainer_round(trainer, &report, &err) <= 0, err.text);
-        const double spent_s = seconds_since(start_ns), decision_s = spent_s / (double)(report.decisions - before);
-        const double episode_s = spent_s / episodes;
-        sum.decision_s = decision_s < sum.decision_s ? decision_s : sum.decision_s;
+        const double episode_s = seconds_since(start_ns) / episodes;
         sum.episode_s = episode_s < sum.episode_s ? episode_s : sum.episode_s;
         sum.episode_mean_s += episode_s / ROUNDS;
     }
@@ -147,8 +144,10 @@ int main(void)
     const struct rounds one = time_rounds(once), many = time_rounds(often), real = time_rounds(usual);
     const double peak = peak_gflops() * THREADS,
                  flops = learning_flops(usual, (int)scenario.cluster.gpu_count, walk.actions);
-    const double learn_s = (many.decision_s - one.decision_s) / PASSES, play_s = one.decision_s - learn_s;
-    const double batch = real.decisions * defaults.passes / real.updates;
+    /* Learning is from one decision of each group. */
+    const double each_s = (many.episode_s - one.episode_s) / PASSES, learn_s = each_s * ADL_ROLLOUT_CELLS;
+    const double play_s = (one.episode_s - each_s) / one.decisions;
+    const double batch = defaults.passes / (real.updates * ADL_ROLLOUT_CELLS);
     printf("paper16, %d jobs an episode, %.0f decisions each, %.1f actions to choose from at random\n\n", JOBS,
            real.decisions, walk.actions);
     printf("environment alone, one thread      %9.0f steps/s\n", walk.steps_per_s);
