@@ -129,42 +129,6 @@ static void runs_with_power_caps_replay_as_recorded_and_other_caps_are_told_apar
     adl_scenario_clear(&s);
 }
 
-/* A limit that changes is an event of the recording: a replay that never heard of the scenario's list decides alike,
- * and does not if the limit is another. */
-static void a_power_limit_that_changes_replays_as_recorded(void **state)
-{
-    (void)state;
-    struct adl_scenario s = eventful(60);
-    struct adl_result limited, unlimited;
-    struct replayed replayed;
-    struct adl_error err;
-    double idle_w = 0, most_w = 0;
-    for (uint32_t t = 0; t < s.cluster.type_count; t++) {
-        idle_w += s.cluster.types[t].idle_w * s.cluster.type_gpus[t];
-        most_w += s.cluster.types[t].max_w * s.cluster.type_gpus[t];
-    }
-    struct tape tape = record(&s, 11, adl_policy_find("gogh"), ADL_REGIME_DECLARED, &unlimited);
-    adl_text_clear(&tape.text);
-    s.power_limits[0] = (struct adl_power_limit){0, idle_w + 0.3 * (most_w - idle_w)};
-    s.power_limits[1] = (struct adl_power_limit){2000, 0};
-    s.power_limit_count = 2;
-    tape = record(&s, 11, adl_policy_find("gogh"), ADL_REGIME_DECLARED, &limited);
-    assert_true(limited.plan_hash != unlimited.plan_hash);
-    adl_text_char(&tape.text, '\0');
-    assert_non_null(strstr(tape.text.data, "\"event\":\"power_limit\""));
-    tape.text.size--;
-    s.power_limit_count = 0;
-    if (replay(&s, tape.text.data, tape.text.size, &replayed, &err))
-        fail_msg("%s", err.text);
-    assert_true(replayed.counts.plan_hash == limited.plan_hash);
-    adl_text_clear(&tape.text);
-    s.power_limit_count = 2;
-    struct adl_run run = {.scenario = &s, .policy = adl_policy_find("easy"), .seed = 1};
-    assert_int_equal(adl_run(&run, &limited, &err), ADL_EREFUSED); /* not ignored */
-    assert_non_null(strstr(err.text, "policy easy cannot follow the power_limit"));
-    adl_scenario_clear(&s);
-}
-
 static int keep_most_left(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     (void)state;
@@ -607,7 +571,6 @@ int main(void)
         cmocka_unit_test(a_replay_of_every_policy_decides_as_recorded),
         cmocka_unit_test(random_worlds_replay_as_recorded),
         cmocka_unit_test(runs_with_power_caps_replay_as_recorded_and_other_caps_are_told_apart),
-        cmocka_unit_test(a_power_limit_that_changes_replays_as_recorded),
         cmocka_unit_test(work_that_grew_beyond_the_whole_replays_as_recorded),
         cmocka_unit_test(a_recording_cut_at_any_line_is_refused_there),
         cmocka_unit_test(a_recording_cut_within_a_line_is_refused_there),
