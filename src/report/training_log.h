@@ -40,7 +40,7 @@ struct adl_training_baseline {
 /* A zeroed struct is an empty log. */
 struct adl_training_log {
     const struct adl_scenario *scenario; /* not owned */
-    const char *policy; /* that is trained */
+    const char *policy;                  /* that is trained */
     const char *network;
     uint64_t seed;
     uint64_t episodes; /* planned */
