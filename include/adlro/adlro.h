@@ -30,8 +30,8 @@ extern "C" {
 #define ADLRO_VERSION_MINOR                       1
 #define ADLRO_VERSION_PATCH                       0
 #define ADLRO_VERSION_NUMBER(major, minor, patch) (((major)*1000 + (minor)) * 1000 + (patch))
-#define ADLRO_VERSION                             ADLRO_VERSION_NUMBER(ADLRO_VERSION_MAJOR, ADLRO_VERSION_MINOR, ADLRO_VERSION_PATCH) /* for #if \
-                                                                                                                                       */
+/* For #if. */
+#define ADLRO_VERSION ADLRO_VERSION_NUMBER(ADLRO_VERSION_MAJOR, ADLRO_VERSION_MINOR, ADLRO_VERSION_PATCH)
 
 #define ADLRO_ERROR_SIZE 400
 

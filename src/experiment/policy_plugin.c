@@ -6,6 +6,7 @@
 
 #include <adlro/policy.h>
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -336,6 +337,7 @@ static int check(struct adl_policy_plugin *plugin, struct adl_error *err)
 
 static void fill_ops(struct adl_policy_plugin *plugin)
 {
+    assert(plugin->policy);
     plugin->ops = (struct adl_policy_ops){.name = plugin->policy->name,
                                           .summary = plugin->policy->summary,
                                           .options = plugin->options,

@@ -170,12 +170,12 @@ static void put_best(struct adl_text *text, const struct plot *plot, enum adl_tr
 static void put_gap(struct adl_text *text, const struct adl_training_log *log)
 {
     const struct adl_training_baseline *peer = best_peer(log);
-    const double base_s = peer ? peer->result.value[ADL_METRIC_JCT_MEAN] : 0;
     double lo = INFINITY, hi = -INFINITY;
     char title[96];
     curve_range(log, ADL_TRAINING_HELD_JCT_MEAN, &lo, &hi);
-    if (!(base_s > 0) || !(lo <= hi))
+    if (!peer || !(peer->result.value[ADL_METRIC_JCT_MEAN] > 0) || !(lo <= hi))
         return;
+    const double base_s = peer->result.value[ADL_METRIC_JCT_MEAN];
     struct plot plot = {
         .log = log, .x = axis_x(log), .scale = {.factor = 100 / base_s, .unit = "%", .decimals = 1}, .offset = -100};
     widen(base_s, &lo, &hi);

@@ -140,7 +140,7 @@ int adlro_policy_action(struct adlro_environment *env, uint32_t index, const cha
         status = adl_fail(&err, ADL_EINVAL, "environment %u has ended its episode; reset it", index);
     if (status == 0)
         status = find_advisor(env, policy, &advisor, &err);
-    if (status == 0)
+    if (status == 0 && advisor)
         status = ask(advisor, &env->cells[index], ret, &err);
     return adl_environment_report(&err, status, error);
 }

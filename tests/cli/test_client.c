@@ -14,7 +14,7 @@ static void without_a_service_the_message_says_where_and_what_to_do(void **state
     assert_int_equal(adl_client_create(&options, &client, &err), 0);
     assert_int_equal(adl_client_get(client, "/v1/cluster", NULL, &err), ADL_EIO);
     assert_string_equal(err.text, "no service is listening at /tmp/adlro-no-such-folder/socket: start one with `adlro "
-                                  "serve`");
+                                  "serve --state DIR`");
     adl_client_destroy(client);
 }
 

@@ -176,8 +176,8 @@ static bool try_place(struct adl_client *client, const struct place *place)
     if (!connected && !absent)
         snprintf(client->trouble, sizeof client->trouble, "cannot connect to %s: %s", place->path, strerror(reason));
     else if (!connected && client->trouble[0] == '\0')
-        snprintf(client->trouble, sizeof client->trouble, "no service is listening at %s: start one with `adlro serve --state DIR`",
-                 place->path);
+        snprintf(client->trouble, sizeof client->trouble,
+                 "no service is listening at %s: start one with `adlro serve --state DIR`", place->path);
     return connected;
 }
 
