@@ -559,7 +559,7 @@ static void top_prints_one_frame_as_text(void **state)
     assert_harmless(p->out);
     assert_has(p->out, "  easy\n");
     assert_has(p->out, "] 2/40 busy   jobs 2 running, 36 pending   power 412 W   energy 2.000 kWh\n");
-    assert_has(p->out, "  0 box  v100 busy     [|||||||||||         ]  53%  206/300W   91C  1 ann train");
+    assert_has(p->out, "  0 box  v100 busy     [|||||||||||         ]  53%  206/300W   91C    8/16    1 ann train");
     assert_has(p->out, " 39 box  v100 idle     [                    ]    -    -/300W     -");
     assert_has(p->out, "(2 GPUs of type v100 are not free)");
     free(p);
