@@ -1,4 +1,5 @@
-/* protocol: the messages between the service and the adapter, one JSON object a line (docs/formats/slurm-protocol.md). */
+/* protocol: the messages between the service and the adapter, one JSON object a line (docs/formats/slurm-protocol.md).
+ */
 #ifndef ADLRO_SLURM_PROTOCOL_H
 #define ADLRO_SLURM_PROTOCOL_H
 

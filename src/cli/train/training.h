@@ -29,8 +29,8 @@ int adl_train_market(const struct adl_market_job *job, bool *ret_interrupted, st
 int adl_train_estimator(const char *out, uint64_t seed, uint32_t labs, struct adl_error *err);
 
 /* `adlro train adlro`, on shipped scenarios and that many random ones. The best network so far is in out. */
-int adl_train_adlro(const struct adl_rank_config *config, uint32_t random, const char *out,
-                    bool *ret_interrupted, struct adl_error *err);
+int adl_train_adlro(const struct adl_rank_config *config, uint32_t random, const char *out, bool *ret_interrupted,
+                    struct adl_error *err);
 
 /* *ret_interrupted: a signal ended it before the last episode. The results so far are saved. */
 int adl_training_run(const struct adl_training_job *job, bool *ret_interrupted, struct adl_error *err);

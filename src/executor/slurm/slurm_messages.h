@@ -1,4 +1,5 @@
-/* slurm_messages: messages of the service to the Slurm adapter, one JSON object each (docs/formats/slurm-protocol.md). */
+/* slurm_messages: messages of the service to the Slurm adapter, one JSON object each (docs/formats/slurm-protocol.md).
+ */
 #ifndef ADLRO_EXECUTOR_SLURM_SLURM_MESSAGES_H
 #define ADLRO_EXECUTOR_SLURM_SLURM_MESSAGES_H
 
