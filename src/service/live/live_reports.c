@@ -108,6 +108,14 @@ static void set_times(const struct adl_live *live, const struct adl_report *repo
     status->start_us = start_us < status->end_us ? start_us : status->end_us;
 }
 
+/* A reading between the end and its report finds the GPUs unused, too: a job cannot lose more than it held. */
+static void bound_idle(struct adl_store_status *status, uint32_t gpus)
+{
+    const int64_t held_us = (status->ran_us + status->end_us - status->start_us) * gpus;
+    if (status->start_us > 0 && status->idle_us > held_us)
+        status->idle_us = held_us;
+}
+
 static int prepare_end(struct adl_live *live, const struct adl_report *report, struct adl_job_entry *job,
                        struct adl_error *err)
 {
@@ -117,6 +125,7 @@ static int prepare_end(struct adl_live *live, const struct adl_report *report, s
         say_reason(report, job, reason, sizeof reason);
         status.state = (uint8_t)(ADL_STORE_ENDED + end_of(report));
         set_times(live, report, &status);
+        bound_idle(&status, job->spec.gpus);
         status.exit_code = report->exit_code;
         status.signal = report->signal;
     } else {
