@@ -432,9 +432,9 @@ const struct adl_residuals *adl_belief_residuals_of(const struct adl_belief *bel
 
 static void learn_residual(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
-    const struct believed *job = &belief->jobs[event->job];
     if (belief->points_only)
         return;
+    const struct believed *job = &belief->jobs[event->job];
     const double took_us = adl_belief_age_us(belief, state, event->job, event->time_us);
     if (!(took_us > 0 && job->predicted_us > 0))
         return;
