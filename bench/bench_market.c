@@ -118,7 +118,7 @@ static int run_once(uint32_t divisor, uint64_t jobs)
 static bool bench(const char *name, const char *settings, double clock_ns)
 {
     static const uint32_t divisors[SIZES] = {100, 10, 1};
-    double least[SIZES];
+    double least[SIZES] = {0};
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < SIZES; i++) {
             struct adl_scenario scenario;

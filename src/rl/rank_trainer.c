@@ -196,7 +196,7 @@ static int by_value(const void *a, const void *b)
 static double slope_of(const struct adl_rank_trainer *trainer, uint32_t direction)
 {
     const uint32_t trials = 2 * trainer->config.directions;
-    double sum = 0, sorted[256];
+    double sum = 0, sorted[256] = {0};
     uint32_t count = 0;
     for (size_t i = 2 * direction; i + 1 < trainer->run_count && count < 256; i += trials)
         sorted[count++] = (trainer->runs[i].cost - trainer->runs[i + 1].cost) / 2;

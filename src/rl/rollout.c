@@ -130,7 +130,7 @@ static void choose_by_network(struct adl_rollout *rollout, const struct adl_agen
 static float value_by_rule(const struct adl_rollout *rollout, const struct adl_agent *agent, uint32_t cell, uint32_t a)
 {
     const size_t size = rollout->shape.action_features;
-    const float *row = &rollout->buffers.actions[((size_t)cell * rollout->shape.actions + a) * size];
+    const float *row = rollout->buffers.actions + ((size_t)cell * rollout->shape.actions + a) * size;
     float sum = 0;
     for (size_t f = 0; f < size; f++)
         sum += agent->rule[f] * row[f];

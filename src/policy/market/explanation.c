@@ -37,6 +37,8 @@ static void append_others(const struct adl_market *self, const struct adl_auctio
         for (uint32_t i = 0; i < auction->bid_count; i++)
             if (!named[i] && (next == ADL_NONE || auction->bids[i].cost_s < auction->bids[next].cost_s))
                 next = i;
+        if (next == ADL_NONE)
+            break;
         const struct adl_told_bid *bid = &auction->bids[next];
         named[next] = true;
         if (bid->agent != auction->winner)
