@@ -198,7 +198,7 @@ static double slope_of(const struct adl_rank_trainer *trainer, uint32_t directio
     const uint32_t trials = 2 * trainer->config.directions;
     double sum = 0, sorted[256] = {0};
     uint32_t count = 0;
-    for (size_t i = 2 * direction; i + 1 < trainer->run_count && count < 256; i += trials)
+    for (size_t i = 2 * (size_t)direction; i + 1 < trainer->run_count && count < 256; i += trials)
         sorted[count++] = (trainer->runs[i].cost - trainer->runs[i + 1].cost) / 2;
     qsort(sorted, count, sizeof *sorted, by_value);
     const uint32_t cut = count / 8;
@@ -239,8 +239,9 @@ int adl_rank_trainer_round(struct adl_rank_trainer *trainer, struct adl_error *e
         double *direction = directions + (size_t)d * ADL_RANK_PARAMS;
         for (int i = 0; i < ADL_RANK_PARAMS; i++)
             direction[i] = adl_rng_normal(&trainer->rng);
-        status = set_trial(&trainer->trials[2 * d], trainer->params, direction, trainer->config.distance) ||
-                         set_trial(&trainer->trials[2 * d + 1], trainer->params, direction, -trainer->config.distance)
+        status = set_trial(&trainer->trials[2 * (size_t)d], trainer->params, direction, trainer->config.distance) ||
+                         set_trial(&trainer->trials[2 * (size_t)d + 1], trainer->params, direction,
+                                   -trainer->config.distance)
                      ? ADL_ENOMEM
                      : 0;
     }
