@@ -207,25 +207,33 @@ static void put_summary(struct adl_text *text, const struct training *t)
     adl_text_char(text, '\n');
 }
 
-static int write_reports(const struct training *t, struct adl_error *err)
+int adl_training_write_reports(const char *csv, const char *html, const char *json, const struct adl_training_log *log,
+                               struct adl_error *err)
 {
-    const struct adl_training_job *job = t->job;
-    const bool taken = adl_output_is_stdout(job->csv) || adl_output_is_stdout(job->html) ||
-                       adl_output_is_stdout(job->json) || adl_output_is_stdout(job->onnx);
     const struct {
         const char *path;
         void (*put)(struct adl_text *, const struct adl_training_log *);
-    } reports[] = {{job->csv, adl_training_csv}, {job->html, adl_training_html}, {job->json, adl_training_json}};
+    } reports[] = {{csv, adl_training_csv}, {html, adl_training_html}, {json, adl_training_json}};
     struct adl_text text = {0};
     int status = 0;
     for (size_t i = 0; i < sizeof reports / sizeof *reports && status == 0; i++) {
         if (!reports[i].path)
             continue;
         adl_text_truncate(&text, 0);
-        reports[i].put(&text, &t->log);
+        reports[i].put(&text, log);
         status = adl_output_write(reports[i].path, &text, err);
     }
-    adl_text_truncate(&text, 0);
+    adl_text_clear(&text);
+    return status;
+}
+
+static int write_reports(const struct training *t, struct adl_error *err)
+{
+    const struct adl_training_job *job = t->job;
+    const bool taken = adl_output_is_stdout(job->csv) || adl_output_is_stdout(job->html) ||
+                       adl_output_is_stdout(job->json) || adl_output_is_stdout(job->onnx);
+    struct adl_text text = {0};
+    int status = adl_training_write_reports(job->csv, job->html, job->json, &t->log, err);
     put_summary(&text, t);
     if (status == 0 && !taken)
         status = adl_output_write("-", &text, err);

@@ -2,6 +2,7 @@
 #ifndef ADLRO_CLI_TRAINING_H
 #define ADLRO_CLI_TRAINING_H
 
+#include "report/training_log.h"
 #include "rl/dqn_trainer.h"
 #include "rl/market_trainer.h"
 #include "rl/rank_trainer.h"
@@ -31,6 +32,10 @@ int adl_train_estimator(const char *out, uint64_t seed, uint32_t labs, struct ad
 /* `adlro train adlro`, on shipped scenarios and that many random ones. The best network so far is in out. */
 int adl_train_adlro(const struct adl_rank_config *config, uint32_t random, const char *out, bool *ret_interrupted,
                     struct adl_error *err);
+
+/* Writes the log of a training as CSV, page and JSON; NULL = not requested. */
+int adl_training_write_reports(const char *csv, const char *html, const char *json, const struct adl_training_log *log,
+                               struct adl_error *err);
 
 /* *ret_interrupted: a signal ended it before the last episode. The results so far are saved. */
 int adl_training_run(const struct adl_training_job *job, bool *ret_interrupted, struct adl_error *err);
