@@ -291,6 +291,7 @@ static int decode_cells(struct adl_drift_cells *cells, struct adl_unpack *from, 
     struct codec codec = {.from = from};
     cells->clock = adl_unpack_u64(from);
     const uint32_t count = adl_unpack_u32(from, ADL_DRIFT_CELLS);
+    from->failed |= count > 0 && cells->clock == 0;
     for (uint32_t i = 0; i < count && !from->failed; i++) {
         const uint32_t place = adl_unpack_u32(from, ADL_DRIFT_CELLS - 1);
         struct adl_drift_cell *it = &cells->list[place];

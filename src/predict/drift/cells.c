@@ -30,6 +30,8 @@ void adl_drift_cells_clear(struct adl_drift_cells *cells)
 
 void adl_drift_cells_reset(struct adl_drift_cells *cells)
 {
+    if (cells->clock == 0)
+        return; /* none was ever used; most runs measure nothing, and this is more than a cache holds */
     memset(cells->list, 0, (size_t)ADL_DRIFT_CELLS * sizeof *cells->list);
     cells->clock = 0;
 }
@@ -41,6 +43,10 @@ bool adl_drift_cell_fits(uint64_t key, uint32_t place)
 
 void adl_drift_cells_copy(struct adl_drift_cells *to, const struct adl_drift_cells *from)
 {
+    if (from->clock == 0) {
+        adl_drift_cells_reset(to);
+        return;
+    }
     memcpy(to->list, from->list, (size_t)ADL_DRIFT_CELLS * sizeof *to->list);
     to->clock = from->clock;
 }

@@ -24,7 +24,7 @@ struct adl_drift_cell {
 
 struct adl_drift_cells {
     struct adl_drift_cell *list;
-    uint64_t clock;
+    uint64_t clock; /* uses so far; 0 = all cells are unused */
 };
 
 int adl_drift_cells_create(struct adl_drift_cells *ret);   /* 0 or ADL_ENOMEM */
