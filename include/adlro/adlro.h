@@ -42,6 +42,8 @@ enum adlro_observation {
     ADLRO_OBSERVATION_PAPER,   /* the state of the ADLRO paper: utilization of each GPU; queue length; priority and kind
                                 * of the oldest job that fits, which alone may be started */
     ADLRO_OBSERVATION_ACTIONS, /* as ALL, but without rows for GPUs and without the GPUs that actions name */
+    ADLRO_OBSERVATION_PLAIN,   /* as ACTIONS, but without the plan of policy adlro: fewer features, and starts that only
+                                * the plan would list are not offered; about ten times as many decisions a second */
 };
 
 /* Rows of an observation. */

@@ -21,7 +21,7 @@ except ImportError:
     _EnvBase = _VectorBase = object
     _NEXT_STEP = "next_step"
 
-OBSERVATIONS = {"all": 0, "paper": 1, "actions": 2}
+OBSERVATIONS = {"all": 0, "paper": 1, "actions": 2, "plain": 3}
 ROWS = {"gpus": 0, "state": 1, "actions": 2}
 
 
@@ -157,8 +157,9 @@ class VectorEnv(_VectorBase):
 
     scenario     a file, or the name of a shipped scenario ("paper16")
     jobs         jobs of an episode; 0: as the scenario says
-    observation  "actions" (default; its size does not depend on the cluster), "all" (with a row for each GPU), or
-                 "paper" (the state of the ADLRO paper)
+    observation  "actions" (default; its size does not depend on the cluster), "all" (with a row for each GPU), "plain"
+                 (without the plan of policy adlro: fewer features, ten times the decisions a second), or "paper" (the
+                 state of the ADLRO paper)
     oracle       run times are known exactly, for bounds
     learned      run times are predicted from completed jobs, not from users' limits
     load, tail   see docs/environment.md

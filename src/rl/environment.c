@@ -1,5 +1,7 @@
 #include "rl/environment_internal.h"
 
+#include "policy/dqn/plain_actions.h"
+#include "policy/dqn/plain_observation.h"
 #include "rl/library.h"
 
 #include <stdio.h>
@@ -45,7 +47,7 @@ static void write_actions(const struct adlro_environment *env, uint32_t index, c
     offset[0] = 0;
     for (uint32_t c = 0; c < actions->count; c++) {
         const struct adl_action *action = &actions->list[c];
-        const uint32_t named = env->observation == ADL_OBSERVATION_ACTIONS ? 0 : action->gpu_count;
+        const uint32_t named = env->shape.gpus == 0 ? 0 : action->gpu_count;
         for (uint32_t i = 0; i < named; i++)
             members[offset[c] + (int32_t)i] = (int32_t)actions->gpus[action->gpu_offset + i];
         offset[c + 1] = offset[c] + (int32_t)named;
@@ -66,7 +68,12 @@ static void write_rows(struct adlro_environment *env, uint32_t index, const stru
     if (env->observation == ADL_OBSERVATION_ACTIONS)
         out.gpus = NULL;
     const struct adl_actions *actions = env->cells[index].actions;
-    if (env->learning) {
+    if (env->observation == ADL_OBSERVATION_PLAIN) {
+        adl_plain_observation_raw(state, actions, &out);
+        if (env->learning)
+            adl_plain_observation_learn(&env->normalizer, &out, actions->count);
+        adl_plain_observation_normalize(&env->normalizer, &out, actions->count);
+    } else if (env->learning) {
         adl_observation_raw(state, actions, rows);
         adl_observation_learn(&env->normalizer, rows, shape->gpus, actions->count);
         adl_observation_normalize(&env->normalizer, rows, shape->gpus, actions->count);
@@ -140,6 +147,15 @@ static bool is_over(const struct adlro_environment *env, const struct adl_enviro
            (env->config.max_s > 0 && now_s >= env->config.max_s);
 }
 
+static void find_actions(struct adl_environment_cell *cell)
+{
+    const struct adl_state *state = adl_engine_state(cell->engine);
+    if (cell->planned)
+        adl_actions_find(cell->actions, state);
+    else
+        adl_plain_actions_find(cell->actions, state, adl_typical_time_us(&cell->typical));
+}
+
 /* Advances until there are several actions to choose from, or the end. A single action is taken at once. */
 static int advance(struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers,
                    struct adl_error *err)
@@ -148,7 +164,7 @@ static int advance(struct adlro_environment *env, uint32_t index, const struct a
     struct adl_actions *actions = cell->actions;
     const struct adl_state *state = adl_engine_state(cell->engine);
     while (!cell->done) {
-        adl_actions_find(actions, state);
+        find_actions(cell);
         if (env->observation == ADL_OBSERVATION_PAPER)
             adl_actions_keep_one_job(actions, state);
         cell->truncated = is_over(env, cell);
@@ -180,7 +196,9 @@ static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t se
     if (status)
         return status;
     adl_metrics_reset(cell->metrics);
-    adl_actions_reset(cell->actions);
+    if (cell->planned)
+        adl_actions_reset(cell->actions);
+    adl_typical_time_reset(&cell->typical);
     cell->reward_terms.submit_s = cell->reward_terms.submit_s2 = 0;
     cell->reward = 0;
     cell->decided_us = 0;

@@ -20,9 +20,15 @@ static int caller_create(const struct adl_policy_config *config, const struct ad
     return 0;
 }
 
+/* A job that was evicted joins the queue again. */
 static int64_t caller_rank(void *policy, const struct adl_state *state, uint32_t slot)
 {
-    adl_outlook_join(&((struct adl_actions *)policy)->outlook, state, slot);
+    struct adl_environment_cell *cell = policy;
+    if (cell->planned)
+        adl_outlook_join(&cell->actions->outlook, state, slot);
+    else if (state->jobs[slot].attempts == 0)
+        cell->actions->outlook.failed |=
+            adl_typical_time_join(&cell->typical, slot, adl_state_shortest_us(state, slot)) != 0;
     return state->jobs[slot].submit_us;
 }
 
@@ -47,11 +53,25 @@ static const struct adl_policy_ops caller = {
     .rank = caller_rank,
 };
 
+static const struct adl_policy_ops plain_caller = {
+    .name = "caller",
+    .summary = "the caller of the environment, who observes no plan",
+    .points_only = true,
+    .track_running = true,
+    .create = caller_create,
+    .destroy = caller_destroy,
+    .copy = caller_copy,
+    .rank = caller_rank,
+};
+
 static int add_reward(void *self, const struct adl_event *event, const struct adl_state *state)
 {
     struct adl_environment_cell *cell = self;
     cell->reward += adl_reward_until(&cell->reward_terms, state, event);
-    adl_outlook_observe(&cell->actions->outlook, event, state);
+    if (cell->planned)
+        adl_outlook_observe(&cell->actions->outlook, event, state);
+    else if (event->kind == ADL_EVENT_FINISH)
+        adl_typical_time_leave(&cell->typical, event->job);
     return 0;
 }
 
@@ -66,12 +86,13 @@ static struct adl_engine_config engine_config(const struct adlro_environment *en
                                               const struct adl_environment_cell *cell)
 {
     struct adl_engine_config config = {.cluster = &env->scenario->cluster,
-                                       .policy = &caller,
+                                       .policy = cell->planned ? &caller : &plain_caller,
                                        .policy_config = adl_run_policy_config(env->scenario),
                                        .learned = env->regime == ADL_REGIME_LEARNED,
                                        .world_ops = &adl_world_sim_ops,
-                                       .world = cell->world};
-    config.policy_config.model = cell->actions;
+                                       .world = cell->world,
+                                       .belief_unread = !cell->planned};
+    config.policy_config.model = cell;
     return config;
 }
 
@@ -92,9 +113,11 @@ static int create_cell(struct adlro_environment *env, struct adl_environment_cel
         status = adl_world_sim_create_from(env->scenario, source, 0, env->regime, &cell->world, err);
     if (status)
         return status;
+    cell->planned = env->observation != ADL_OBSERVATION_PLAIN;
     cell->reward_terms = (struct adl_reward){.lambda = lambda, .tail = env->config.tail};
     if (adl_metrics_create(lambda, &cell->metrics) || adl_metrics_reserve(cell->metrics, env->jobs) ||
-        adl_world_sim_reserve(cell->world, env->jobs) || adl_outlook_reserve(&cell->actions->outlook, env->jobs))
+        adl_world_sim_reserve(cell->world, env->jobs) || adl_outlook_reserve(&cell->actions->outlook, env->jobs) ||
+        adl_typical_time_reserve(&cell->typical, env->jobs))
         return adl_fail(err, ADL_ENOMEM, "out of memory for an environment of %zu jobs", env->jobs);
     status = create_engine(env, cell, err);
     if (status == 0 && adl_engine_reserve(cell->engine, env->jobs))
@@ -122,7 +145,7 @@ static int create_tables(struct adlro_environment *env)
     for (uint32_t i = 0; i < count; i++)
         if (adl_actions_create(&env->scenario->cluster, &dqn, policy.preemption_us, &env->cells[i].actions))
             return ADL_ENOMEM;
-    env->shape.members = env->observation == ADL_OBSERVATION_ACTIONS ? 1 : env->cells[0].actions->gpu_capacity;
+    env->shape.members = env->shape.gpus == 0 ? 1 : env->cells[0].actions->gpu_capacity;
     return 0;
 }
 
@@ -130,7 +153,8 @@ static void set_shape(struct adlro_environment *env, const struct adlro_config *
 {
     static const enum adl_observation_kind kinds[] = {[ADLRO_OBSERVATION_ALL] = ADL_OBSERVATION_ALL,
                                                       [ADLRO_OBSERVATION_PAPER] = ADL_OBSERVATION_PAPER,
-                                                      [ADLRO_OBSERVATION_ACTIONS] = ADL_OBSERVATION_ACTIONS};
+                                                      [ADLRO_OBSERVATION_ACTIONS] = ADL_OBSERVATION_ACTIONS,
+                                                      [ADLRO_OBSERVATION_PLAIN] = ADL_OBSERVATION_PLAIN};
     env->observation = kinds[config->observation];
     const struct adl_observation_shape observation = adl_observation_shape(env->observation, &env->scenario->cluster);
     env->shape = (struct adlro_shape){.count = config->count ? config->count : 1,
@@ -198,9 +222,9 @@ static int check_config(const struct adlro_config *config, struct adl_error *err
 {
     if (!config->scenario)
         return adl_fail(err, ADL_EINVAL, "config.scenario must be the path of a scenario file");
-    if (config->observation < ADLRO_OBSERVATION_ALL || config->observation > ADLRO_OBSERVATION_ACTIONS)
+    if (config->observation < ADLRO_OBSERVATION_ALL || config->observation > ADLRO_OBSERVATION_PLAIN)
         return adl_fail(err, ADL_EINVAL, "config.observation must be one of enum adlro_observation, %d to %d, not %d",
-                        ADLRO_OBSERVATION_ALL, ADLRO_OBSERVATION_ACTIONS, config->observation);
+                        ADLRO_OBSERVATION_ALL, ADLRO_OBSERVATION_PLAIN, config->observation);
     if (config->count > COUNT_MAX)
         return adl_fail(err, ADL_EINVAL, "config.count must be at most %u, not %u", COUNT_MAX, config->count);
     if (config->jobs > ADL_TRACE_EPISODES_JOBS_MAX)
@@ -294,6 +318,7 @@ void adlro_destroy(struct adlro_environment *env)
             adl_engine_destroy(env->cells[i].engine);
             adl_metrics_destroy(env->cells[i].metrics);
             adl_world_sim_destroy(env->cells[i].world);
+            adl_typical_time_clear(&env->cells[i].typical);
         }
     }
     adl_environment_dismiss(env);
@@ -316,7 +341,8 @@ int adl_environment_copy_cell(struct adl_environment_cell *to, const struct adl_
     int status = adl_world_sim_copy(to->world, from->world, err);
     if (status == 0)
         status = adl_engine_copy(to->engine, from->engine, err);
-    if (status == 0 && (adl_metrics_copy(to->metrics, from->metrics) || adl_actions_copy(to->actions, from->actions)))
+    if (status == 0 && (adl_metrics_copy(to->metrics, from->metrics) || adl_actions_copy(to->actions, from->actions) ||
+                        adl_typical_time_copy(&to->typical, &from->typical)))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for a copy of an environment");
     if (status)
         return status;

@@ -7,6 +7,7 @@
 #include "metrics/reward.h"
 #include "policy/dqn/actions.h"
 #include "policy/dqn/observation.h"
+#include "policy/dqn/typical_time.h"
 #include "rl/environment.h"
 #include "rl/trace_episodes.h"
 #include "sim/world_sim.h"
@@ -20,7 +21,9 @@ struct adl_environment_cell {
     struct adl_engine *engine;
     struct adl_metrics *metrics;
     struct adl_reward reward_terms;
-    double reward; /* since the last decision */
+    struct adl_typical_time typical; /* observation plain; the others have it from the queue */
+    bool planned;                    /* the observation has what the outlook of actions knows */
+    double reward;                   /* since the last decision */
     int64_t decided_us;
     uint64_t decisions; /* of this episode */
     bool done;

@@ -85,6 +85,12 @@ static int find_advisor(struct adlro_environment *env, const char *name, struct 
         return adl_fail(err, ADL_EINVAL, "there is no policy '%.60s'; `adlro policies` lists them", name);
     while (i < ADL_ADVISORS_MAX && env->advisors[i] && adl_engine_config(env->advisors[i]->engine)->policy != policy)
         i++;
+    if (env->observation == ADL_OBSERVATION_PLAIN && !policy->points_only)
+        return adl_fail(
+            err, ADL_EINVAL,
+            "policy %s reads distributions of run times, which observation plain does not keep; ask it in an "
+            "environment with another observation",
+            policy->name);
     if (i == ADL_ADVISORS_MAX)
         return adl_fail(err, ADL_EINVAL, "at most %d policies can be asked in one environment", ADL_ADVISORS_MAX);
     if (!env->advisors[i]) {

@@ -1,6 +1,6 @@
 #include "rl/library.h"
 
-#include "policy/dqn/observation.h"
+#include "policy/dqn/plain_observation.h"
 #include "rl/environment.h"
 #include <adlro/adlro.h>
 
@@ -63,6 +63,8 @@ static enum adl_feature find_feature(int observation, int row, uint32_t index)
     static const enum adl_feature_row rows[] = {ADL_ROW_GPU, ADL_ROW_STATE, ADL_ROW_ACTION};
     if (observation == ADLRO_OBSERVATION_PAPER)
         return paper_feature(row, index);
+    if (observation == ADLRO_OBSERVATION_PLAIN)
+        return row < ADLRO_ROW_GPU || row > ADLRO_ROW_ACTION ? ADL_FEATURE_COUNT : adl_plain_feature(rows[row], index);
     const bool all = observation == ADLRO_OBSERVATION_ALL;
     if ((!all && (observation != ADLRO_OBSERVATION_ACTIONS || row == ADLRO_ROW_GPU)) || row < ADLRO_ROW_GPU ||
         row > ADLRO_ROW_ACTION || index >= (uint32_t)adl_row_size(rows[row]))

@@ -251,6 +251,7 @@ static void an_environment_allocates_nothing_after_it_was_created(void **state)
         }
         play_watched(&scenario, ADLRO_OBSERVATION_ALL);
         play_watched(&scenario, ADLRO_OBSERVATION_PAPER);
+        play_watched(&scenario, ADLRO_OBSERVATION_PLAIN);
         adl_scenario_clear(&scenario);
     }
 }

@@ -523,7 +523,7 @@ static void every_feature_of_a_shape_has_a_name_and_no_other_has(void **state)
     assert_null(adlro_feature_name(ADLRO_OBSERVATION_PAPER, ADLRO_ROW_ACTION, 0));
     assert_string_equal(adlro_feature_name(ADLRO_OBSERVATION_ACTIONS, ADLRO_ROW_ACTION, 0), "wait");
     assert_null(adlro_feature_name(ADLRO_OBSERVATION_ACTIONS, ADLRO_ROW_GPU, 0));
-    assert_null(adlro_feature_name(3, ADLRO_ROW_GPU, 0));
+    assert_null(adlro_feature_name(4, ADLRO_ROW_STATE, 0));
     assert_null(adlro_feature_name(ADLRO_OBSERVATION_ALL, -1, 0));
     close_play(&a);
     adl_scenario_clear(&scenario);

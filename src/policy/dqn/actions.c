@@ -179,8 +179,7 @@ static void add_starts(struct adl_actions *actions, const struct adl_state *stat
     }
 }
 
-/* The job that has waited longest for what it needs, if it is overdue. */
-static uint32_t find_overdue(const struct adl_actions *actions, const struct adl_state *state)
+uint32_t adl_actions_overdue(const struct adl_actions *actions, const struct adl_state *state)
 {
     const struct adl_queue *queue = &state->queue;
     double most = actions->guard;
@@ -196,7 +195,7 @@ static uint32_t find_overdue(const struct adl_actions *actions, const struct adl
     return found;
 }
 
-static void reserve_for_overdue(struct adl_actions *actions, const struct adl_state *state)
+void adl_actions_reserve(struct adl_actions *actions, const struct adl_state *state)
 {
     uint32_t count;
     adl_forecast_clear(actions->forecast);
@@ -211,7 +210,7 @@ static uint32_t shortest_of(const struct adl_state *state, uint32_t lane)
     return adl_order_next_light(state->nodes, jobs, ADL_NONE, state->nodes[jobs->root].least);
 }
 
-static bool something_free(const struct adl_actions *actions, const struct adl_state *state)
+bool adl_actions_possible(const struct adl_actions *actions, const struct adl_state *state)
 {
     bool some = actions->share;
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
@@ -281,17 +280,17 @@ void adl_actions_find(struct adl_actions *actions, const struct adl_state *state
     actions->has_reservation = false;
     actions->overdue = ADL_NONE;
     actions->head = adl_queue_head(&state->queue);
-    if (actions->head == ADL_NONE || actions->outlook.failed || !something_free(actions, state))
+    if (actions->head == ADL_NONE || actions->outlook.failed || !adl_actions_possible(actions, state))
         return;
     survey(actions, state);
     adl_outlook_find(&actions->outlook, state);
-    actions->overdue = find_overdue(actions, state);
+    actions->overdue = adl_actions_overdue(actions, state);
     if (actions->overdue != ADL_NONE) {
         const struct adl_action_job first = candidate(actions, state, actions->overdue);
         add_starts(actions, state, &first);
         if (actions->count > 0)
             return; /* other starts could delay it */
-        reserve_for_overdue(actions, state);
+        adl_actions_reserve(actions, state);
     }
     find_candidates(actions, state);
     for (uint32_t i = 0; i < actions->candidate_count && actions->count < ADL_ACTION_STARTS; i++)

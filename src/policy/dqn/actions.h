@@ -83,6 +83,12 @@ void adl_actions_reset(struct adl_actions *actions); /* as after create */
 /* Rebuilds the list. Needs a queue in order of submission and state->running. */
 void adl_actions_find(struct adl_actions *actions, const struct adl_state *state);
 
+/* Parts of it: false if nothing can start, because no GPU is free; the job that has waited longest for what it needs,
+ * if it is overdue, else ADL_NONE (needs typical_us); sets the reservation for actions->overdue. */
+bool adl_actions_possible(const struct adl_actions *actions, const struct adl_state *state);
+uint32_t adl_actions_overdue(const struct adl_actions *actions, const struct adl_state *state);
+void adl_actions_reserve(struct adl_actions *actions, const struct adl_state *state);
+
 /* Adds an action of the last list to the plan: a START, or nothing if it waits. 0 or ADL_EREFUSED. */
 int adl_actions_execute(struct adl_actions *actions, const struct adl_action *action, struct adl_plan *plan);
 

@@ -1,6 +1,7 @@
 #include "policy/dqn/observation.h"
 
 #include "base/real.h"
+#include "policy/dqn/plain_observation.h"
 #include "predict/belief.h"
 
 #include <math.h>
@@ -16,6 +17,9 @@ struct adl_observation_shape adl_observation_shape(enum adl_observation_kind kin
         return (struct adl_observation_shape){cluster->gpu_count, ADL_PAPER_GPU_FEATURES, ADL_PAPER_STATE_FEATURES, 1};
     if (kind == ADL_OBSERVATION_ACTIONS)
         return (struct adl_observation_shape){0, 1, STATE_SIZE, ACTION_SIZE};
+    if (kind == ADL_OBSERVATION_PLAIN)
+        return (struct adl_observation_shape){0, 1, adl_plain_columns(ADL_ROW_STATE),
+                                              adl_plain_columns(ADL_ROW_ACTION)};
     return (struct adl_observation_shape){cluster->gpu_count, GPU_SIZE, STATE_SIZE, ACTION_SIZE};
 }
 

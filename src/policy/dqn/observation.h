@@ -12,6 +12,7 @@ enum adl_observation_kind {
     ADL_OBSERVATION_ALL,     /* every feature of the schema */
     ADL_OBSERVATION_ACTIONS, /* without rows for GPUs: for the network whose weights are shared by all actions */
     ADL_OBSERVATION_PAPER, /* of the ADLRO paper: utilization of each GPU; queue length, priority and kind of one job */
+    ADL_OBSERVATION_PLAIN, /* what needs no plan (policy/dqn/plain_observation.h), without rows for GPUs */
 };
 
 #define ADL_PAPER_GPU_FEATURES   1
