@@ -46,9 +46,9 @@ static double play(struct adlro_environment *env, struct adlro_buffers *buffers,
     return (double)taken / spent_s;
 }
 
-double environment_rate(const char *scenario, uint32_t count, uint64_t decisions)
+double environment_rate(const char *scenario, int observation, uint32_t count, uint64_t decisions)
 {
-    const struct adlro_config config = {.scenario = scenario, .count = count};
+    const struct adlro_config config = {.scenario = scenario, .observation = observation, .count = count};
     char error[ADLRO_ERROR_SIZE] = "out of memory";
     struct adlro_environment *env = NULL;
     struct adlro_shape shape;

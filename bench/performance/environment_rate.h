@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Random actions in count environments of a scenario of the program, stepped side by side. */
-double environment_rate(const char *scenario, uint32_t count, uint64_t decisions);
+/* Random actions in count environments of a scenario of the program, stepped side by side. observation: enum
+ * adlro_observation. */
+double environment_rate(const char *scenario, int observation, uint32_t count, uint64_t decisions);
 
 #endif
