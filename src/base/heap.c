@@ -4,6 +4,10 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define LINE       64
+#define LARGE_HEAP 8192 /* items; the lower levels of such a heap are far from the processor */
 
 static int before(struct adl_heap_item a, struct adl_heap_item b)
 {
@@ -12,15 +16,22 @@ static int before(struct adl_heap_item a, struct adl_heap_item b)
 
 void adl_heap_clear(struct adl_heap *heap)
 {
-    free(heap->items);
+    free(heap->block);
     *heap = (struct adl_heap){0};
 }
 
 static int set_capacity(struct adl_heap *heap, size_t capacity)
 {
-    struct adl_heap_item *items = realloc(heap->items, capacity * sizeof *items);
-    if (!items)
+    char *block = malloc(capacity * sizeof *heap->items + 2 * LINE);
+    if (!block)
         return ADL_ENOMEM;
+    /* Item 1 is the first of a line. */
+    char *line = block + LINE - (uintptr_t)block % LINE;
+    struct adl_heap_item *items = (struct adl_heap_item *)(void *)(line + LINE - sizeof *items);
+    if (heap->count > 0)
+        memcpy(items, heap->items, heap->count * sizeof *items);
+    free(heap->block);
+    heap->block = block;
     heap->items = items;
     heap->capacity = capacity;
     return 0;
@@ -57,6 +68,8 @@ struct adl_heap_item adl_heap_pop(struct adl_heap *heap)
     size_t hole = 0;
     for (size_t child; (child = 4 * hole + 1) < count;) {
         const size_t end = child + 4 < count ? child + 4 : count;
+        for (size_t line = 0; count > LARGE_HEAP && line < 4; line++)
+            __builtin_prefetch(&items[4 * (child + line) + 1], 1);
         size_t least = child;
         for (size_t other = child + 1; other < end; other++)
             if (before(items[other], items[least]))

@@ -15,9 +15,10 @@ struct adl_heap_item {
 };
 
 struct adl_heap {
-    struct adl_heap_item *items;
+    struct adl_heap_item *items; /* the four children of an item share a line of the cache */
     size_t count;
     size_t capacity;
+    void *block; /* that items lie in */
 };
 
 void adl_heap_clear(struct adl_heap *heap);                          /* frees; a zeroed heap is an empty one */
