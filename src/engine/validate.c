@@ -109,6 +109,27 @@ static int check_node(struct adl_validator *validator, const struct adl_state *s
     return 0;
 }
 
+/* A gang within one bank, as most are: nothing has to be remembered from bank to bank. false: it is not, or may not be
+ * possible, and check_gang() says why. */
+static bool fits_one_bank(const struct adl_state *state, const struct adl_job_spec *spec, const uint32_t *gpus)
+{
+    const uint32_t bank = state->cluster->gpu_bank[gpus[0]];
+    const struct adl_bank it = state->cluster->banks[bank];
+    const struct adl_node_use *node = &state->nodes_use[it.node];
+    uint64_t named = 0;
+    bool fits = (int64_t)spec->gpus * spec->cpu_cores <= node->free_cores &&
+                (int64_t)spec->gpus * spec->memory_mib <= node->free_memory_mib;
+    for (uint32_t i = 0; i < spec->gpus && fits; i++) {
+        const uint32_t at = gpus[i] - it.gpu_first;
+        if (at >= it.gpu_count || named >> at & 1)
+            return false;
+        const struct adl_gpu_use *use = &state->gpus[gpus[i]];
+        named |= UINT64_C(1) << at;
+        fits = use->job[0] == ADL_NONE && !use->down && use->free_memory_mib >= spec->gpu_memory_mib;
+    }
+    return fits;
+}
+
 /* All GPUs of a start, bank by bank: present, of one type, and in one node if the job may not span. */
 static int check_gang(struct adl_validator *validator, const struct adl_state *state, const struct adl_job_spec *spec,
                       uint32_t type, const uint32_t *gpus, struct adl_error *err)
@@ -148,7 +169,7 @@ static int check_start(struct adl_validator *validator, const struct adl_state *
     if (!(job->spec.types >> type & 1) || adl_state_runtime(state, command->job, type) <= 0)
         return adl_fail(err, ADL_EREFUSED, "job %llu does not accept GPUs of type %s", (unsigned long long)job->spec.id,
                         state->cluster->types[type].name);
-    return check_gang(validator, state, &job->spec, type, gpus, err);
+    return fits_one_bank(state, &job->spec, gpus) ? 0 : check_gang(validator, state, &job->spec, type, gpus, err);
 }
 
 static int check_preempt(const struct adl_state *state, const struct adl_command *command, struct adl_error *err)
