@@ -14,6 +14,10 @@
 #define TIMED_EVERY 16
 #define TIMED_MAX   (1u << 16)
 
+/* Clusters whose state does not fit into the caches of a core: what the next events need is fetched in time. */
+#define FETCHED_GPUS 4096
+#define FETCHED_JOBS 5 /* the first of the world's queue, and those of which one follows */
+
 int adl_engine_create(const struct adl_engine_config *config, struct adl_engine **ret, struct adl_error *err)
 {
     assert(config->observer_count <= ADL_OBSERVERS_MAX);
@@ -55,6 +59,7 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     engine->state->placement = (uint8_t)engine->config.policy_config.placement;
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
+    engine->fetches = config->world_ops->upcoming && config->cluster->gpu_count >= FETCHED_GPUS;
     for (uint32_t i = 0; i < config->observer_count; i++)
         if (config->observers[i].bind)
             config->observers[i].bind(config->observers[i].self, engine);
@@ -474,15 +479,15 @@ static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret
 {
     *ret_refused = *ret_acted = false;
     for (uint32_t i = 0; i < plan->command_count && !*ret_refused; i++) {
-        struct adl_command command = plan->commands[i];
-        complete_reason(engine->state, &command);
-        const int status = execute(engine, &command, &plan->gpus[command.gpu_offset], &engine->counts.last_refusal);
+        struct adl_command *command = &plan->commands[i];
+        complete_reason(engine->state, command);
+        const int status = execute(engine, command, &plan->gpus[command->gpu_offset], &engine->counts.last_refusal);
         if (status == ADL_ENOMEM)
             return adl_fail(err, status, "out of memory while executing a plan");
         if (engine->observer_failed)
             return adl_fail(err, ADL_EIO, "an observer of commands failed");
         *ret_refused = status != 0;
-        *ret_acted |= command.kind == ADL_COMMAND_START || command.kind == ADL_COMMAND_PREEMPT;
+        *ret_acted |= command->kind == ADL_COMMAND_START || command->kind == ADL_COMMAND_PREEMPT;
     }
     engine->counts.refused += *ret_refused;
     return 0;
@@ -518,6 +523,19 @@ static int decide(struct adl_engine *engine, struct adl_error *err)
     }
 }
 
+/* What the events after this one will touch. Which GPUs these are is read of the nearest job, whose row was fetched
+ * some events ago. */
+static void fetch_upcoming(const struct adl_engine *engine)
+{
+    const struct adl_state *state = engine->state;
+    uint32_t jobs[FETCHED_JOBS];
+    const uint32_t count = engine->config.world_ops->upcoming(engine->config.world, jobs, FETCHED_JOBS);
+    for (uint32_t i = 0; i < count; i++) {
+        if (jobs[i] < state->job_capacity)
+            adl_state_fetch(state, jobs[i], i == 0);
+    }
+}
+
 int adl_engine_advance(struct adl_engine *engine, struct adl_error *err)
 {
     struct adl_event event;
@@ -527,6 +545,8 @@ int adl_engine_advance(struct adl_engine *engine, struct adl_error *err)
             int status = engine->config.world_ops->next_event(engine->config.world, &event, err);
             if (status <= 0)
                 return status;
+            if (engine->fetches)
+                fetch_upcoming(engine);
             status = apply(engine, &event, err);
             if (status)
                 return status;

@@ -18,6 +18,10 @@ struct adl_world_ops {
 
     /* Optional: the decision of this instant is complete; hash is over its commands. */
     int (*decided)(void *world, uint64_t hash, struct adl_error *err);
+
+    /* Optional: live jobs whose events are likely to come next, the nearest first; at most `most` of them. A hint, so
+     * that they can be fetched from memory in time: nothing else may depend on it. Returns how many. */
+    uint32_t (*upcoming)(const void *world, uint32_t *ret_jobs, uint32_t most);
 };
 
 #endif

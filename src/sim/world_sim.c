@@ -79,19 +79,23 @@ void adl_sim_set_job(struct adl_world_sim *world, uint32_t slot, const struct ad
 {
     const uint32_t types = world->scenario->cluster.type_count;
     struct sim_job *job = &world->jobs[slot];
-    const uint32_t generation = job->generation;
-    *job = (struct sim_job){.remaining = 1.0,
-                            .saved = 1.0,
-                            .limit_us = truth->without_limit ? NO_LIMIT_US : truth->spec.limit_us,
-                            .ideal_us = truth->ideal_us,
-                            .steps = truth->steps,
-                            .first_gpu = ADL_NONE,
-                            .generation = generation + 1,
-                            .checkpoint_us = truth->spec.checkpoint_us,
-                            .stop_loss = truth->spec.stop_loss,
-                            .class_index = world->adopts ? 0 : truth->spec.class_index,
-                            .gpus = truth->spec.gpus,
-                            .phase = SIM_QUEUED};
+    /* Member by member, because a literal would clear the row first. */
+    job->remaining = job->saved = 1.0;
+    job->rate = job->energy_j = 0;
+    job->since_us = job->start_us = job->run_us = 0;
+    job->limit_us = truth->without_limit ? NO_LIMIT_US : truth->spec.limit_us;
+    job->ideal_us = truth->ideal_us;
+    job->steps = truth->steps;
+    job->first_gpu = ADL_NONE;
+    job->generation++;
+    job->attempts = 0;
+    job->checkpoint_us = truth->spec.checkpoint_us;
+    job->stop_loss = truth->spec.stop_loss;
+    job->class_index = world->adopts ? 0 : truth->spec.class_index;
+    job->gpus = truth->spec.gpus;
+    job->phase = SIM_QUEUED;
+    job->out_of_time = false;
+    job->next_free = 0;
     memcpy(&world->runtime_us[(size_t)slot * types], truth->runtime_us, types * sizeof *world->runtime_us);
     if (world->adopts)
         memcpy(&world->spanning_us[(size_t)slot * types], truth->spanning_us, types * sizeof *world->spanning_us);
@@ -412,7 +416,28 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
     return status ? adl_fail(err, status, "out of memory in the simulator") : 0;
 }
 
-const struct adl_world_ops adl_world_sim_ops = {.name = "sim", .next_event = next_event, .submit = submit};
+/* The next event and those that may become the next one. Their own rows are fetched here. */
+static uint32_t upcoming(const void *self, uint32_t *ret_jobs, uint32_t most)
+{
+    const struct adl_world_sim *world = self;
+    uint32_t count = 0;
+    for (size_t i = 0; i < world->heap.count && count < most; i++) {
+        const struct adl_heap_item *item = &world->heap.items[i];
+        const uint32_t slot = (uint32_t)item->tag;
+        if ((enum sim_event)(item->tag >> 60) != SIM_EVENT_FINISH)
+            continue;
+        const char *job = (const char *)&world->jobs[slot];
+        if (count == 0 && world->jobs[slot].first_gpu != ADL_NONE)
+            __builtin_prefetch(&world->gpus[world->jobs[slot].first_gpu], 1);
+        __builtin_prefetch(job, 1);
+        __builtin_prefetch(job + 64, 1);
+        ret_jobs[count++] = slot;
+    }
+    return count;
+}
+
+const struct adl_world_ops adl_world_sim_ops = {
+    .name = "sim", .next_event = next_event, .submit = submit, .upcoming = upcoming};
 
 int adl_world_sim_create(const struct adl_scenario *scenario, uint64_t seed, int regime, struct adl_world_sim **ret,
                          struct adl_error *err)

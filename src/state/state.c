@@ -145,6 +145,23 @@ int adl_state_reserve(struct adl_state *state, size_t jobs)
     return adl_queue_reserve(&state->queue, jobs);
 }
 
+/* Member by member: a literal would clear the row first, and loads would wait for its parts to be stored. */
+static void set_pending(const struct adl_state *state, struct adl_job *job, const struct adl_job_spec *spec,
+                        uint32_t eligible)
+{
+    job->spec = *spec;
+    job->submit_us = state->now_us;
+    job->start_us = job->expected_us = job->stop_us = job->attained_us = 0;
+    job->slowest = 0;
+    job->remaining = 1.0;
+    job->eligible = eligible;
+    job->lane = job->first_gpu = ADL_NONE;
+    job->type = 0;
+    job->phase = ADL_PHASE_PENDING;
+    job->reports = false;
+    job->attempts = 0;
+}
+
 int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job_spec *spec, const int64_t *runtime_us)
 {
     const struct adl_cluster *cluster = state->cluster;
@@ -161,13 +178,7 @@ int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job
         const uint32_t fits = (uint32_t)(runtime_us[t] > 0) & (spec->gpu_memory_mib <= cluster->types[t].memory_mib);
         eligible |= (spec->types >> t & fits) << t;
     }
-    *job = (struct adl_job){.spec = *spec,
-                            .submit_us = state->now_us,
-                            .remaining = 1.0,
-                            .eligible = eligible,
-                            .lane = ADL_NONE,
-                            .first_gpu = ADL_NONE,
-                            .phase = ADL_PHASE_PENDING};
+    set_pending(state, job, spec, eligible);
     return 0;
 }
 

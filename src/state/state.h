@@ -136,6 +136,22 @@ static inline int64_t adl_state_waited_us(const struct adl_state *state, uint32_
     return state->now_us - state->jobs[slot].submit_us - state->jobs[slot].attained_us;
 }
 
+/* Begins to load what the end of a job will touch: its row or, once that was fetched, its first GPU as well. Always
+ * inline, because gcc drops calls of functions that do nothing but this. */
+__attribute__((always_inline)) static inline void adl_state_fetch(const struct adl_state *state, uint32_t slot,
+                                                                  bool gpu)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    if (gpu && job->first_gpu != ADL_NONE && job->phase >= ADL_PHASE_RUNNING) {
+        __builtin_prefetch(&state->gpus[job->first_gpu], 1);
+        __builtin_prefetch(&state->cluster->gpu_bank[job->first_gpu]);
+    }
+    for (size_t at = 0; at < sizeof *job; at += 64)
+        __builtin_prefetch((const char *)job + at, 1);
+    if (state->track_running)
+        __builtin_prefetch(&state->nodes[slot], 1);
+}
+
 /* The GPU after this one in the job's chain, or ADL_NONE. */
 static inline uint32_t adl_state_next_gpu(const struct adl_state *state, uint32_t slot, uint32_t gpu)
 {
