@@ -75,6 +75,7 @@ static void time_run(const struct adl_scenario *scenario, const char *policy, ui
                                        .world = world,
                                        .observer_count = 1,
                                        .belief_unread = true,
+                                       .reasons_unread = true,
                                        .clock_ns = adl_clock_ns};
     config.observers[0] = adl_metrics_observer(metrics);
     if (adl_engine_create(&config, &engine, &err))

@@ -59,6 +59,9 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     engine->state->placement = (uint8_t)engine->config.policy_config.placement;
     engine->counts.plan_hash = adl_hash_start();
     engine->counts.decision_ns = engine->decision_ns;
+    engine->plan.reasons_unread = config->reasons_unread;
+    for (uint32_t i = 0; i < config->observer_count; i++)
+        engine->observes_decisions |= config->observers[i].decided != NULL;
     engine->fetches = config->world_ops->upcoming && config->cluster->gpu_count >= FETCHED_GPUS;
     for (uint32_t i = 0; i < config->observer_count; i++)
         if (config->observers[i].bind)
@@ -480,7 +483,8 @@ static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret
     *ret_refused = *ret_acted = false;
     for (uint32_t i = 0; i < plan->command_count && !*ret_refused; i++) {
         struct adl_command *command = &plan->commands[i];
-        complete_reason(engine->state, command);
+        if (!plan->reasons_unread)
+            complete_reason(engine->state, command);
         const int status = execute(engine, command, &plan->gpus[command->gpu_offset], &engine->counts.last_refusal);
         if (status == ADL_ENOMEM)
             return adl_fail(err, status, "out of memory while executing a plan");
@@ -572,7 +576,7 @@ void adl_engine_began(struct adl_engine *engine, uint32_t slot, int64_t start_us
 int adl_engine_settle(struct adl_engine *engine, struct adl_error *err)
 {
     engine->counts.plan_hash = adl_hash_u64(engine->counts.plan_hash, engine->instant_hash);
-    for (uint32_t i = 0; i < engine->config.observer_count; i++) {
+    for (uint32_t i = 0; engine->observes_decisions && i < engine->config.observer_count; i++) {
         const struct adl_observer *observer = &engine->config.observers[i];
         const int status =
             observer->decided ? observer->decided(observer->self, engine->instant_hash, engine->state) : 0;

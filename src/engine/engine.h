@@ -36,7 +36,8 @@ struct adl_engine_config {
     struct adl_observer observers[ADL_OBSERVERS_MAX]; /* outlive the engine */
     uint32_t observer_count;
     bool belief_unread; /* nobody but the policy reads adl_engine_belief: what it does not read either is not learned */
-    bool ignore_drift;  /* GPUs and types are believed to be as fast as ever, unless the caller tells otherwise */
+    bool reasons_unread; /* nobody reads the reasons of commands: they may be left out */
+    bool ignore_drift;   /* GPUs and types are believed to be as fast as ever, unless the caller tells otherwise */
     int64_t (*clock_ns)(void); /* for decision times only, never for decisions; NULL = not measured */
 };
 

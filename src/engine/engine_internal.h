@@ -27,7 +27,8 @@ struct adl_engine {
     struct adl_engine_counts counts;
     float *decision_ns; /* [TIMED_MAX] */
     uint64_t instant_hash;
-    bool fetches; /* jobs of upcoming events are fetched from memory in time */
+    bool observes_decisions; /* an observer has decided() */
+    bool fetches;            /* jobs of upcoming events are fetched from memory in time */
     bool observer_failed;
     int64_t wakes_us[ADL_WAKES_MAX]; /* that were asked for last, a ring */
     uint32_t wake_count;

@@ -77,6 +77,7 @@ int adl_run(const struct adl_run *run, struct adl_result *ret, struct adl_error 
                                            .world_ops = &adl_world_sim_ops,
                                            .world = world,
                                            .belief_unread = !run->observer && !run->learned && !run->health,
+                                           .reasons_unread = !run->observer && !run->timeline,
                                            .clock_ns = adl_clock_ns};
         config.observers[config.observer_count++] = adl_metrics_observer(metrics);
         config.observers[config.observer_count++] = adl_run_quarters_observer(quarters);

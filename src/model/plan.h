@@ -35,6 +35,7 @@ struct adl_plan {
     uint32_t *gpus;
     uint32_t command_count, command_capacity;
     uint32_t gpu_count, gpu_capacity;
+    bool reasons_unread; /* nobody reads why: a policy may leave reasons out */
 };
 
 int adl_plan_create(struct adl_plan *ret, uint32_t cluster_gpus); /* 0 or ADL_ENOMEM */

@@ -27,7 +27,8 @@ static bool start(const struct adl_list_scheduler *self, const struct adl_state 
 {
     if (!adl_placement_start(state, slot, &self->request, plan))
         return false;
-    adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, self->rule));
+    if (!plan->reasons_unread)
+        adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, self->rule));
     return true;
 }
 
