@@ -11,14 +11,17 @@
 
 #include <stdint.h>
 
+/* 64 bytes, and what a search reads in the first 48: in a large table, which begins 16 bytes after a page, these share
+ * a line of the cache. */
 struct adl_order_node {
     int64_t key;
     uint64_t sequence; /* decides between equal keys; unique within an order */
+    uint32_t left, right, parent;
+    uint32_t height; /* random; a parent's is at least its children's */
     int64_t weight;
     int64_t least; /* least weight in the subtree */
-    uint32_t left, right, parent;
     uint32_t next, previous;
-    uint32_t height; /* random; a parent's is at least its children's */
+    uint64_t unused;
 };
 
 struct adl_order {
