@@ -1,4 +1,5 @@
-/* engine_adopt: an engine takes over the state of one with another policy or fewer nodes, and a waiting job changes. */
+/* engine_adopt: an engine takes over the state of one with another policy or fewer nodes, or what it has learned, and a
+ * waiting job changes. */
 #include "engine/engine_internal.h"
 
 #include "base/hash.h"
@@ -182,4 +183,36 @@ int adl_engine_change_job(struct adl_engine *engine, uint32_t slot, const struct
         adl_belief_set_done(engine->belief, slot, done_us);
     }
     return status;
+}
+
+/* ---- what was learned ---- */
+
+/* Passes what a policy has learned to the present one if it is of the same kind, else keeps it for later. */
+static void take_learner(struct adl_engine *engine, struct adl_former_policy learner)
+{
+    int i = 0;
+    if (learner.ops == engine->config.policy) {
+        learner.ops->inherit(engine->policy, learner.policy);
+        learner.ops->destroy(learner.policy);
+        return;
+    }
+    while (engine->learners[i].ops && i + 1 < LEARNERS_MAX)
+        i++;
+    assert(!engine->learners[i].ops);
+    engine->learners[i] = learner;
+}
+
+void adl_engine_inherit(struct adl_engine *engine, struct adl_engine *from)
+{
+    assert(engine->config.cluster == from->config.cluster);
+    adl_belief_inherit(engine->belief, from->belief);
+    adl_correction_inherit(&engine->correction, &from->correction);
+    for (int i = 0; i < LEARNERS_MAX; i++)
+        if (from->learners[i].ops)
+            take_learner(engine, from->learners[i]);
+    memset(from->learners, 0, sizeof from->learners);
+    if (from->config.policy->inherit) {
+        take_learner(engine, (struct adl_former_policy){from->config.policy, from->policy});
+        from->policy = NULL;
+    }
 }
