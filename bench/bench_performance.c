@@ -166,11 +166,10 @@ static void say_environments(void)
     static const uint32_t counts[] = {1, 8, 64, 256};
     double one = 0, rate = 0;
     say("## Environments\n\nDecisions of [environments](environment.md) for each second of processor time, by random "
-        "actions. With the plan, a decision\ncomes with that of policy `adlro` for up to 64 waiting jobs, which is "
+        "actions. With the plan, a\ndecision comes with that of policy `adlro` for up to 64 waiting jobs, which is "
         "most of "
-        "its cost; the bar of a million a second is\nfor the [plain](environment.md#the-plain-observation) "
-        "observation, "
-        "which has none.\n\n"
+        "its cost. The bar of a million a\nsecond is that of the [plain](environment.md#the-plain-observation) "
+        "observation, which has no plan.\n\n"
         "| scenario | observation | environments | decisions/s | relative | bar |\n|---|---|---|---|---|---|\n");
     for (int i = 0; i < 4; i++) {
         rate = say_rate("paper16", false, counts[i], i < 2 ? 20000 : 50000, one);
