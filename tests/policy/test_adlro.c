@@ -40,13 +40,19 @@ static void open_types(uint32_t types, uint32_t gpus, const char *settings)
     open_policy(settings);
 }
 
-static void submit(uint32_t slot, double submit_s, uint16_t gpus, double run_s, double slow_s)
+static void submit_with(uint32_t slot, double submit_s, uint16_t gpus, double run_s, double slow_s, uint8_t flags)
 {
-    const struct adl_job_spec spec = fixture_spec(slot + 1, gpus);
+    struct adl_job_spec spec = fixture_spec(slot + 1, gpus);
     const int64_t run_us[2] = {(int64_t)(run_s * SECOND), (int64_t)(slow_s * SECOND)};
+    spec.flags = (uint8_t)(spec.flags | flags);
     now->now_us = (int64_t)(submit_s * SECOND);
     assert_int_equal(adl_state_admit(now, slot, &spec, run_us), 0);
     assert_int_equal(adl_state_enqueue(now, slot, adl_policy_adlro.rank(policy, now, slot)), 0);
+}
+
+static void submit(uint32_t slot, double submit_s, uint16_t gpus, double run_s, double slow_s)
+{
+    submit_with(slot, submit_s, gpus, run_s, slow_s, 0);
 }
 
 /* Decides and carries out what was decided; the number of commands. */
@@ -247,6 +253,21 @@ static void one_type_serves_by_rank(void **unused)
     }
 }
 
+/* The gang needs 50 s on 4 GPUs, the other 120 s on one. By GPU time that is 200 and 120, and the other comes first; by
+ * the root of GPUs it is 100 and 120, and the gang does: it cannot span nodes. */
+static void a_gang_that_may_span_nodes_is_ranked_by_its_gpu_time(void **unused)
+{
+    (void)unused;
+    for (int spans = 0; spans < 2; spans++) {
+        open_types(1, 4, "");
+        submit_with(0, 0, 4, 50, 0, spans ? ADL_JOB_SPAN : 0);
+        submit(1, 0, 1, 120, 0);
+        assert_int_equal(decide_at(0), 1);
+        assert_int_equal(plan.commands[0].job, spans);
+        close_policy();
+    }
+}
+
 static void evict(uint32_t slot, double time_s, double remaining)
 {
     const struct adl_event event = {
@@ -386,6 +407,7 @@ int main(void)
         cmocka_unit_test(a_due_job_is_planned_first_and_nobody_delays_it),
         cmocka_unit_test(no_gpu_idles_while_a_job_fits_that_all_types_serve_alike),
         cmocka_unit_test(one_type_serves_by_rank),
+        cmocka_unit_test(a_gang_that_may_span_nodes_is_ranked_by_its_gpu_time),
         cmocka_unit_test(a_running_job_moves_to_the_fast_type_and_its_target_is_held),
         cmocka_unit_test(a_running_job_moves_so_that_a_waiting_one_gets_its_gpu),
         cmocka_unit_test(a_running_job_is_stopped_for_one_that_needs_much_less),

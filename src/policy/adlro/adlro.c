@@ -187,7 +187,7 @@ static double score_of(struct adlro *self, const struct adl_state *state, uint32
                                             .rest_us = self->places[slot].rest_us,
                                             .need_us = self->places[slot].need_us};
     return fair * adl_job_factors_find(&self->factors, state, &outlook, slot)->of[ADL_RANK_SCORE] *
-           adl_ranking_score(fair * (double)adl_state_waited_us(state, slot), outlook.rest_us, spec->gpus);
+           adl_ranking_score(fair * (double)adl_state_waited_us(state, slot), outlook.rest_us, adl_ranking_size(spec));
 }
 
 /* Jobs that have joined the queue, but for those that were stopped and are in the order. */

@@ -45,10 +45,15 @@ int adl_ranking_copy(struct adl_ranking *to, const struct adl_ranking *from)
     return 0;
 }
 
-double adl_ranking_score(double wait_us, double rest_us, uint32_t gpus)
+double adl_ranking_size(const struct adl_job_spec *spec)
+{
+    return spec->flags & ADL_JOB_SPAN ? spec->gpus : sqrt(spec->gpus);
+}
+
+double adl_ranking_score(double wait_us, double rest_us, double size)
 {
     const double waits = wait_us / (rest_us + 1), age = AGE_SHARE * waits * sqrt(waits);
-    return (1 + age / (1 + age / AGE_MOST)) / ((rest_us + 1) * sqrt(gpus));
+    return (1 + age / (1 + age / AGE_MOST)) / ((rest_us + 1) * size);
 }
 
 static bool before(const struct adl_state *state, const struct adl_ranked *a, const struct adl_ranked *b)

@@ -1,6 +1,6 @@
 /* ranking: waiting jobs, the first in rank on top of a heap, and before them those that were popped, in order.
  *
- * The rank, highest first, is (1 + age) / (rest * sqrt(GPUs)) with age = 1 / (1 / (2 (wait / rest)^1.5) + 1 / 50): jobs
+ * The rank, highest first, is (1 + age) / (rest * size) with age = 1 / (1 / (2 (wait / rest)^1.5) + 1 / 50): jobs
  * that are soon done first, and those that have waited long for what they need, but not before all that need less. */
 #ifndef ADLRO_POLICY_ADLRO_RANKING_H
 #define ADLRO_POLICY_ADLRO_RANKING_H
@@ -25,8 +25,13 @@ int adl_ranking_reserve(struct adl_ranking *ranking, size_t jobs); /* 0 or ADL_E
 void adl_ranking_clear(struct adl_ranking *ranking);               /* frees; accepts a zeroed one */
 int adl_ranking_copy(struct adl_ranking *to, const struct adl_ranking *from); /* 0 or ADL_ENOMEM */
 
+/* How much of the cluster a job takes, for its score. A gang that may span nodes takes any GPUs, and the rate of
+ * completions per GPU is what counts: its number of GPUs. One that needs a node waits for more than GPUs, and would
+ * wait too long by that: the root. */
+double adl_ranking_size(const struct adl_job_spec *spec);
+
 /* Of a job that has waited that long. rest_us: run time that is left on its best type. */
-double adl_ranking_score(double wait_us, double rest_us, uint32_t gpus);
+double adl_ranking_score(double wait_us, double rest_us, double size);
 
 /* Jobs are added in any order after adl_ranking_begin; adl_ranking_sort makes the heap. */
 void adl_ranking_begin(struct adl_ranking *ranking, uint64_t sequence);

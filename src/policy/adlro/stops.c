@@ -144,7 +144,7 @@ static bool outranks(const struct search *search, uint32_t victim, double left)
 {
     const struct adl_job *its = &search->view->state->jobs[victim];
     const double waited_us = (double)(its->start_us - its->submit_us - its->attained_us);
-    return search->score > LEAST_RANK * adl_ranking_score(waited_us, left, its->spec.gpus);
+    return search->score > LEAST_RANK * adl_ranking_score(waited_us, left, adl_ranking_size(&its->spec));
 }
 
 static void list_victims(const struct search *search, uint32_t bank, double least_us, struct victims *ret)
@@ -291,7 +291,7 @@ int adl_stops_decide(struct adl_stops *stops, struct adl_moves *moves, const str
         if (was_tried(stops, state, slot, places[slot].cost_us))
             continue;
         const double score = adl_ranking_score((double)adl_state_waited_us(state, slot), places[slot].need_us,
-                                               state->jobs[slot].spec.gpus);
+                                               adl_ranking_size(&state->jobs[slot].spec));
         find_capture(&(struct search){stops, view, slot, &places[slot], score}, moves, &best);
         if (best.bank == ADL_NONE) {
             note_try(stops, state, slot, places[slot].cost_us);

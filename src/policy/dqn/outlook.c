@@ -110,7 +110,7 @@ void adl_outlook_observe(struct adl_outlook *outlook, const struct adl_event *ev
 double adl_outlook_rank(const struct adl_outlook *outlook, const struct adl_state *state, uint32_t slot)
 {
     return adl_ranking_score((double)adl_state_waited_us(state, slot), outlook->places[slot].rest_us,
-                             state->jobs[slot].spec.gpus);
+                             sqrt(state->jobs[slot].spec.gpus));
 }
 
 static bool holds(const struct adl_outlook *outlook, const struct adl_state *state)
