@@ -5,11 +5,11 @@
 #include "cli/cli.h"
 #include "experiment/arena_setup.h"
 #include "experiment/run.h"
-#include "nn/model_file.h"
 #include "report/arena/arena_json.h"
 #include "report/arena/arena_page.h"
 #include "report/arena/arena_table.h"
 #include "report/figure.h"
+#include "rl/model_store.h"
 #include "scenario/generator.h"
 #include "sim/world_sim.h"
 
@@ -56,7 +56,7 @@ static const struct adl_option table[] = {
     {"ours", 0, ADL_OPTION_TEXT, AT(ours), 0, 0, NULL, "P",
      "the policy that is compared with the best of the others (default adlro)"},
     {"entry", 'e', ADL_OPTION_TEXT, AT(entry), 0, 0, NULL, "FILE",
-     "ours is what this file has: a plugin (.so), a program (.py), or a network from `adlro train dqn`"},
+     "ours is what this file has: a plugin (.so), a program (.py), or a network from `adlro train`"},
     ADL_CHOICE_ROWS(struct options, choice, ADL_SET_HELP, ADL_VARIANTS_HELP),
     {"workloads", 'w', ADL_OPTION_TEXT, AT(workloads), 0, 0, NULL, "W[,W...]",
      "only these workloads or groups (frozen, shift, random, trace)"},
@@ -242,37 +242,42 @@ static int refuse_entry(const struct options *o, const char *other, struct adl_e
 }
 
 /* The file of --entry becomes one of --model or --policy-plugin; which it is, its first bytes say. */
-static int take_entry(struct options *o, struct adl_error *err)
+static int take_entry(struct options *o, const char **ret_network_of, struct adl_error *err)
 {
-    char head[sizeof ADL_MODEL_MAGIC - 1] = "";
+    char head[8] = "";
     FILE *file = o->entry ? fopen(o->entry, "rb") : NULL;
     if (!o->entry)
         return 0;
     if (!file)
         return adl_fail(err, ADL_EINVAL, "--entry %.200s: %s", o->entry, strerror(errno));
-    const bool model =
-        fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, ADL_MODEL_MAGIC, sizeof head) == 0;
+    const char *network_of = adl_model_store_policy(head, fread(head, 1, sizeof head, file));
     fclose(file);
+    if (!network_of && memcmp(head, "ADLRO", 5) == 0)
+        return adl_fail(
+            err, ADL_EINVAL,
+            "--entry %.200s: no policy has such a network; `adlro train` writes those of dqn, market and adlro",
+            o->entry);
     if (o->ours)
         return refuse_entry(o, "--ours", err);
-    if (model && o->model)
+    if (network_of && o->model)
         return refuse_entry(o, "--model", err);
-    if (!model && o->choice.plugins.count == ADL_OPTION_LIST_MAX)
+    if (!network_of && o->choice.plugins.count == ADL_OPTION_LIST_MAX)
         return adl_fail(err, ADL_EINVAL, "--entry %.200s: there are too many plugins already", o->entry);
-    if (model)
+    if (network_of)
         o->model = o->entry;
     else
         o->choice.plugins.items[o->choice.plugins.count++] = o->entry;
+    *ret_network_of = network_of;
     return 0;
 }
 
 /* The plugin of the entry is the last one. */
-static const char *find_ours(const struct options *o, const struct adl_cli_plugins *plugins)
+static const char *find_ours(const struct options *o, const char *network_of, const struct adl_cli_plugins *plugins)
 {
     if (o->ours)
         return o->ours;
     if (o->entry)
-        return o->model == o->entry ? "dqn" : plugins->policies[plugins->count - 1]->name;
+        return network_of ? network_of : plugins->policies[plugins->count - 1]->name;
     return adl_policy_find("adlro") ? "adlro" : "dqn";
 }
 
@@ -285,13 +290,14 @@ static int run(int argc, char **argv)
     struct adl_scenario scenario = {0}; /* carries the network */
     struct adl_arena arena = {0};
     char *model = NULL;
+    const char *network_of = NULL; /* the policy, if the entry is a network */
     int code;
     if (!adl_cli_parse(&verb, argc, argv, &o, &operands, &code))
         return code;
     const char *outputs[] = {o.json, o.html};
     int status = adl_outputs_check(outputs, 2, "", &err);
     if (status == 0)
-        status = take_entry(&o, &err);
+        status = take_entry(&o, &network_of, &err);
     if (status == 0)
         status = adl_cli_plugins_load(&o.choice.plugins, &plugins, &err);
     if (status == 0)
@@ -299,7 +305,7 @@ static int run(int argc, char **argv)
     if (status == ADL_EIO)
         status = ADL_EINVAL; /* a wrong file name */
     if (status == 0) {
-        o.ours = find_ours(&o, &plugins);
+        o.ours = find_ours(&o, network_of, &plugins);
         status = run_arena(&o, &plugins, &scenario, &arena, &err);
     }
     if (status == 0)

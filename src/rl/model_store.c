@@ -145,3 +145,12 @@ int adl_model_store_check(const void *bytes, size_t size, struct adl_error *err)
         adl_model_clear(&model);
     return status;
 }
+
+const char *adl_model_store_policy(const void *bytes, size_t size)
+{
+    if (adl_rank_network_is(bytes, size))
+        return "adlro";
+    if (adl_valuation_is(bytes, size))
+        return "market";
+    return adl_model_is(bytes, size) ? "dqn" : NULL;
+}
