@@ -225,7 +225,7 @@ int adl_xml_read(const char *name, const char *data, size_t size, const struct a
             any = true;
             status = open_tag(&reader);
         } else if (reader.depth == 0 && !is_blank(*reader.at)) {
-            status = refuse(&reader, "expected XML");
+            status = refuse(&reader, "expected XML, as `nvidia-smi -q -x` prints it");
         } else {
             take_char(&reader);
         }

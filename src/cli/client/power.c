@@ -51,9 +51,9 @@ static int make_body(const struct options *o, const char *limit, cJSON **ret, st
     const double watts = strtod(limit, &end), time_s = o->time ? read_span(o->time) : 0;
     const bool number = end != limit && *end == '\0' && watts >= 1;
     if (time_s < 0)
-        return adl_fail(err, ADL_EINVAL, "--for: a time is like 3h, 90m or 600");
+        return adl_fail(err, ADL_EINVAL, "--for must be a time such as 3h, 90m or 600 (seconds), got '%.50s'", o->time);
     if (!number && strcmp(limit, "off") != 0 && strcmp(limit, "schedule") != 0)
-        return adl_fail(err, ADL_EINVAL, "a limit is a number of watts, off or schedule");
+        return adl_fail(err, ADL_EINVAL, "the limit must be a number of watts such as 30000, off or schedule, got '%.50s'", limit);
     *ret = cJSON_CreateObject();
     if (strcmp(limit, "schedule") == 0)
         cJSON_AddNullToObject(*ret, "limit_w");
