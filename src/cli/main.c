@@ -6,21 +6,53 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct adl_command_verb *const verbs[] = {
-    &adl_verb_compare,  &adl_verb_arena,    &adl_verb_simulate, &adl_verb_replay,   &adl_verb_train,
-    &adl_verb_tune,     &adl_verb_estimate, &adl_verb_score,    &adl_verb_scenario, &adl_verb_policies,
-    &adl_verb_gpus,     &adl_verb_discover, &adl_verb_serve,    &adl_verb_submit,   &adl_verb_queue,
-    &adl_verb_show,     &adl_verb_log,      &adl_verb_explain,  &adl_verb_cancel,   &adl_verb_hold,
-    &adl_verb_release,  &adl_verb_requeue,  &adl_verb_priority, &adl_verb_drain,    &adl_verb_top,
-    &adl_verb_token,    &adl_verb_slurm,    &adl_verb_backup,   &adl_verb_belief,   &adl_verb_health,
-    &adl_verb_progress, &adl_verb_whatif,   &adl_verb_shadow,   &adl_verb_promote,  &adl_verb_power,
+/* In the order of the list that `adlro --help` prints; a row with a heading begins a group. */
+static const struct {
+    const char *heading;
+    const struct adl_command_verb *verb;
+} verbs[] = {
+    {"simulate and compare", &adl_verb_compare},
+    {NULL, &adl_verb_simulate},
+    {NULL, &adl_verb_replay},
+    {NULL, &adl_verb_arena},
+    {NULL, &adl_verb_whatif},
+    {NULL, &adl_verb_policies},
+    {NULL, &adl_verb_tune},
+    {NULL, &adl_verb_train},
+    {NULL, &adl_verb_estimate},
+    {NULL, &adl_verb_scenario},
+    {NULL, &adl_verb_score},
+    {"jobs", &adl_verb_submit},
+    {NULL, &adl_verb_queue},
+    {NULL, &adl_verb_show},
+    {NULL, &adl_verb_log},
+    {NULL, &adl_verb_explain},
+    {NULL, &adl_verb_cancel},
+    {NULL, &adl_verb_hold},
+    {NULL, &adl_verb_release},
+    {NULL, &adl_verb_requeue},
+    {NULL, &adl_verb_priority},
+    {NULL, &adl_verb_progress},
+    {"clusters and the service", &adl_verb_gpus},
+    {NULL, &adl_verb_discover},
+    {NULL, &adl_verb_slurm},
+    {NULL, &adl_verb_serve},
+    {NULL, &adl_verb_top},
+    {NULL, &adl_verb_drain},
+    {NULL, &adl_verb_health},
+    {NULL, &adl_verb_power},
+    {NULL, &adl_verb_shadow},
+    {NULL, &adl_verb_promote},
+    {NULL, &adl_verb_belief},
+    {NULL, &adl_verb_token},
+    {NULL, &adl_verb_backup},
 };
 #define VERB_COUNT (sizeof verbs / sizeof *verbs)
 
 #define COLUMNS      100
 #define NAME_COLUMNS 13
 
-/* A verb's name and its summary, wrapped at blanks. */
+/* A verb's name and the first sentence of its summary, wrapped at blanks. */
 static void print_verb(FILE *file, const struct adl_verb *verb)
 {
     int column = fprintf(file, "  %-10s", verb->name);
@@ -29,6 +61,8 @@ static void print_verb(FILE *file, const struct adl_verb *verb)
         if (column + 1 + length > COLUMNS)
             column = fprintf(file, "\n%*s", NAME_COLUMNS - 1, "") - 1;
         column += fprintf(file, " %.*s", length, word);
+        if (word[length - 1] == '.')
+            break;
         word += length;
         word += *word == ' ';
     }
@@ -37,11 +71,16 @@ static void print_verb(FILE *file, const struct adl_verb *verb)
 
 static void print_usage(FILE *file)
 {
-    fputs("adlro decides which job runs on which GPU, when, and next to whom.\n\nusage: adlro VERB [OPTIONS] ...\n\n",
+    fputs("adlro decides which job runs on which GPU, when, and next to whom.\n\nusage: adlro VERB [OPTIONS] ...\n",
           file);
-    for (size_t i = 0; i < VERB_COUNT; i++)
-        print_verb(file, verbs[i]->verb);
-    fputs("\nadlro VERB --help shows its options.\nexample: adlro compare paper16 --policies fcfs,easy\n", file);
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (verbs[i].heading)
+            fprintf(file, "\n%s:\n", verbs[i].heading);
+        print_verb(file, verbs[i].verb->verb);
+    }
+    fputs("\nadlro VERB --help shows more about it and its options.\n"
+          "example: adlro compare paper16 --policies fcfs,easy\n",
+          file);
 }
 
 static int unknown_verb(const char *name)
@@ -49,7 +88,7 @@ static int unknown_verb(const char *name)
     struct adl_suggest suggest = {.word = name};
     char phrase[ADL_PHRASE_SIZE], quoted[ADL_QUOTE_SIZE];
     for (size_t i = 0; i < VERB_COUNT; i++)
-        adl_suggest_offer(&suggest, verbs[i]->verb->name);
+        adl_suggest_offer(&suggest, verbs[i].verb->verb->name);
     fprintf(stderr, "adlro: there is no verb %s%s (`adlro --help` lists them)\n", adl_quote(name, quoted),
             adl_suggest_phrase(&suggest, phrase));
     return ADL_EXIT_USAGE;
@@ -83,7 +122,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "shepherd") == 0 && argc == 3)
         return shepherd(argv[2]);
     for (size_t i = 0; i < VERB_COUNT; i++)
-        if (strcmp(argv[1], verbs[i]->verb->name) == 0)
-            return verbs[i]->run(argc - 2, argv + 2);
+        if (strcmp(argv[1], verbs[i].verb->verb->name) == 0)
+            return verbs[i].verb->run(argc - 2, argv + 2);
     return unknown_verb(argv[1]);
 }

@@ -67,11 +67,11 @@ static const struct adl_option table[] = {
 static const struct adl_verb verb = {
     .name = "train",
     .summary =
-        "Trains the policy dqn on a scenario: runs episodes, learns from them, and keeps the network that does best on "
-        "held-out seeds. Or trains the bids of policy market in the same way; --network, --tail, --horizon, "
-        "--learning-rate, --explore and --onnx do not count then. Or trains the network of policy adlro on shipped and "
-        "random scenarios (--rounds, --random, --out, --seed, --threads), or the networks of the estimates "
-        "on a prior (--out, --seed, --labs).",
+        "Trains the network of a policy: runs episodes, learns from them, and keeps the network that does best on "
+        "held-out seeds. dqn and market are trained on one scenario; for market, --network, --tail, --horizon, "
+        "--learning-rate and --onnx have no effect. adlro is trained on shipped and random scenarios (--rounds, "
+        "--random, "
+        "--out, --seed, --threads), the networks of the estimator on a prior (--out, --seed, --labs).",
     .operands = "dqn|market|adlro|estimator",
     .operands_min = 0, /* so that check_what() prints what can be trained */
     .operands_max = 1,
