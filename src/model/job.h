@@ -2,6 +2,7 @@
 #ifndef ADLRO_MODEL_JOB_H
 #define ADLRO_MODEL_JOB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum adl_job_kind {
@@ -53,6 +54,11 @@ struct adl_job_spec {
     int64_t deadline_us;    /* SLA: finish within this time after submission; 0 = none */
     int64_t checkpoint_us;  /* ADL_LOSS_SINCE_CHECKPOINT: run time from one checkpoint to the next, above 0; else 0 */
 };
+
+static inline bool adl_job_has_sla(const struct adl_job_spec *spec)
+{
+    return spec->deadline_us > 0 || spec->min_steps_per_s > 0;
+}
 
 /* How a job ended; the letters are Slurm's state codes. */
 enum adl_job_end {

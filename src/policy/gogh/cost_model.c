@@ -332,8 +332,8 @@ void adl_cost_model_features(const struct adl_cost_model *cost_model, const stru
     ret->across = runs && running_profile(memo, state, slot) != memo->profile;
     const bool moved_lately =
         job->attempts > 1 && (double)(state->now_us - job->start_us) * 1e-6 < PIN_COSTS * cost_model->switch_s;
-    const bool promised = spec->deadline_us > 0 || spec->min_steps_per_s > 0;
-    ret->pinned = runs && (moved_lately || (cost_model->limited && promised)); /* moves save power at others' cost */
+    ret->pinned =
+        runs && (moved_lately || (cost_model->limited && adl_job_has_sla(spec))); /* moves save power at others' cost */
     const double left_s = work_left_s(cost_model, state, slot, ret->beside);
     const double lost_s = runs ? work_lost_s(cost_model, state, slot, ret->beside) : 0;
     const double age_s = (double)(state->now_us - job->submit_us) * 1e-6;
@@ -343,7 +343,8 @@ void adl_cost_model_features(const struct adl_cost_model *cost_model, const stru
     ret->slack = ADL_SLACK_NONE;
     if (spec->deadline_us > 0) {
         const double until_s = (double)(job->submit_us + spec->deadline_us - state->now_us) * 1e-6;
-        if (until_s > left_s)
+        /* Work left is predicted. Where power is short, a deadline is given up only when it has passed. */
+        if (until_s > (cost_model->limited ? 0 : left_s))
             ret->slack = quantize((until_s / left_s - 1.0) / SLACK_STEP);
     }
 }

@@ -38,6 +38,8 @@ struct gogh {
     struct adl_gpu_reservations reservations;
     struct adl_step_placement placement;
     struct adl_power_guard guard; /* of the power limit */
+    bool awaits_power;            /* jobs without an SLA wait until jobs have left, or one with an SLA has started */
+    double awaited_w;             /* of jobs with an SLA that wait for power */
     bool placed;                  /* placement has the GPUs of the current plan's steps */
     uint32_t *gpus;               /* [GPUs of the cluster] scratch */
 };
@@ -315,12 +317,41 @@ static bool find_placed(const struct gogh *self, const struct adl_state *state, 
     return false;
 }
 
-/* The plan may count on power that its moves have not freed yet. */
-static bool has_power(const struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step)
+/* Finds GPUs for a start. A job that joins one that starts just now was not placed with the others. */
+static bool find_start(const struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step,
+                       uint32_t *ret_gpus)
 {
-    return self->guard.limit_w <= 0 ||
-           adl_power_guard_drawn_w(self->cost_model, state) + reserved_draw_w(self, state, step) <=
-               adl_power_guard_limit_w(&self->guard);
+    return (self->placed && find_placed(self, state, step->job, ret_gpus)) ||
+           ((!self->placed || step->beside != ADL_NONE) && find_gpus(self, state, step, ret_gpus));
+}
+
+/* The plan may count on power that its moves have not freed yet. */
+static bool has_power(const struct gogh *self, const struct adl_state *state, double more_w,
+                      const struct adl_plan *plan)
+{
+    return adl_power_guard_drawn_w(self->cost_model, state, plan) + more_w <= adl_power_guard_limit_w(&self->guard);
+}
+
+/* True if a job may start within the power limit. For one with an SLA that has GPUs but no power, others are capped or
+ * stopped; until it has started, no job without an SLA takes the power that becomes free. */
+static bool find_power(struct gogh *self, const struct adl_state *state, const struct adl_transition_step *step,
+                       struct adl_plan *plan)
+{
+    if (self->guard.limit_w <= 0)
+        return true;
+    const double more_w = reserved_draw_w(self, state, step);
+    if (!adl_job_has_sla(&state->jobs[step->job].spec))
+        return !self->awaits_power && has_power(self, state, more_w, plan);
+    if (has_power(self, state, more_w, plan))
+        return true;
+    if (!find_start(self, state, step, self->gpus))
+        return false;
+    self->awaited_w += more_w;
+    adl_power_guard_make_room(&self->guard, self->cost_model, &self->ilp, state, self->awaited_w, plan);
+    const bool found = has_power(self, state, self->awaited_w, plan);
+    self->awaits_power |= !found;
+    self->awaited_w -= found ? more_w : 0;
+    return found;
 }
 
 static int start_next(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
@@ -328,11 +359,9 @@ static int start_next(struct gogh *self, const struct adl_state *state, struct a
     while (self->next_start < self->transitions.start_count) {
         const struct adl_transition_step *step = &self->transitions.starts[self->next_start++];
         if (state->jobs[step->job].phase != ADL_PHASE_PENDING ||
-            adl_gpu_reservations_has(&self->reservations, step->job) || !has_power(self, state, step))
+            adl_gpu_reservations_has(&self->reservations, step->job) || !find_power(self, state, step, plan))
             continue;
-        /* A job that joins one that starts just now was not placed with the others. */
-        if ((self->placed && find_placed(self, state, step->job, self->gpus)) ||
-            ((!self->placed || step->beside != ADL_NONE) && find_gpus(self, state, step, self->gpus))) {
+        if (find_start(self, state, step, self->gpus)) {
             if (start_on(state, plan, step->job, self->gpus, step->cap_w))
                 return ADL_EREFUSED;
             const uint32_t beside = state->gpus[self->gpus[0]].job[0];
@@ -440,10 +469,11 @@ static int replan(struct gogh *self, const struct adl_state *state, struct adl_p
     if (self->transitions.stop_count > 0)
         status = stop_and_reserve(self, state, plan);
     /* The power of stopping jobs is available only once they have left. */
-    const bool awaits_power = limited && (wants_stops || self->transitions.unstoppable);
-    if (awaits_power)
-        self->transitions.start_count = 0;
-    status = status ? status : set_caps(self, state, plan, awaits_power);
+    self->awaits_power = limited && (wants_stops || self->transitions.unstoppable);
+    self->awaited_w = 0;
+    if (limited)
+        adl_transition_plan_put_sla_first(&self->transitions, state);
+    status = status ? status : set_caps(self, state, plan, self->awaits_power);
     return status ? status : adl_power_guard_enforce(&self->guard, self->cost_model, &self->ilp, state, plan);
 }
 

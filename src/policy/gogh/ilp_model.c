@@ -205,11 +205,11 @@ static void add_offer(struct adl_ilp_model *ilp, uint32_t a, uint32_t b, uint32_
                                                          .power_w = cost->power_w > 0 ? cost->power_w : 0};
 }
 
-/* How many power caps are offered to a job: under a power limit none to one with an SLA. */
+/* How many power caps are offered to a job: under a power limit none to one with a deadline, because its work left is a
+ * prediction. A least throughput is measured, and the cost of a cap includes that it is missed. */
 static uint32_t caps_of(const struct adl_ilp_model *ilp, const struct adl_job_features *job)
 {
-    const bool promised = job->min_steps_per_s > 0 || job->slack != ADL_SLACK_NONE;
-    return ilp->power_limit_w > 0 && promised ? 0 : ilp->cap_count;
+    return ilp->power_limit_w > 0 && job->slack != ADL_SLACK_NONE ? 0 : ilp->cap_count;
 }
 
 /* The n-th power cap for GPUs of a type; 0 is no cap. */

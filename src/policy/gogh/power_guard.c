@@ -28,7 +28,21 @@ static double measured_w(const struct adl_state *state)
     return known * KNOWN_LEAST >= gpus * (KNOWN_LEAST - 1) ? sum_w * gpus / known : 0;
 }
 
-double adl_power_guard_drawn_w(const struct adl_cost_model *cost_model, const struct adl_state *state)
+/* The cap that the GPU has once the plan is executed. */
+static double cap_after(const struct adl_plan *plan, const struct adl_state *state, uint32_t gpu)
+{
+    double cap_w = state->gpus[gpu].cap_w;
+    for (uint32_t i = 0; i < plan->command_count; i++) {
+        const struct adl_command *it = &plan->commands[i];
+        for (uint32_t g = 0; it->kind == ADL_COMMAND_CAP && g < it->gpu_count; g++)
+            if (plan->gpus[it->gpu_offset + g] == gpu)
+                cap_w = it->power_w;
+    }
+    return cap_w;
+}
+
+double adl_power_guard_drawn_w(const struct adl_cost_model *cost_model, const struct adl_state *state,
+                               const struct adl_plan *plan)
 {
     const struct adl_cluster *cluster = state->cluster;
     double sum_w = 0;
@@ -37,7 +51,8 @@ double adl_power_guard_drawn_w(const struct adl_cost_model *cost_model, const st
         for (int place = 0; place < ADL_GPU_JOBS_MAX && state->gpus[gpu].job[place] != ADL_NONE; place++) {
             const uint32_t job = state->gpus[gpu].job[place];
             if (state->jobs[job].first_gpu == gpu)
-                sum_w += adl_cost_model_stopping_w(cost_model, state, job);
+                sum_w += adl_cost_model_draw_w(cost_model, state, job,
+                                               plan ? cap_after(plan, state, gpu) : state->gpus[gpu].cap_w);
         }
     }
     return sum_w;
@@ -48,7 +63,7 @@ bool adl_power_guard_read(struct adl_power_guard *guard, const struct adl_cost_m
 {
     if (state->telemetry_us[state->cluster->gpu_count - 1] != state->now_us)
         return false;
-    const double measured = measured_w(state), predicted = adl_power_guard_drawn_w(cost_model, state);
+    const double measured = measured_w(state), predicted = adl_power_guard_drawn_w(cost_model, state, NULL);
     if (measured <= 0 || predicted <= 0)
         return false;
     const double over = measured / predicted - 1, faded = guard->over * OVER_KEPT;
@@ -68,24 +83,6 @@ static bool is_stopped(const struct adl_plan *plan, uint32_t job)
     return false;
 }
 
-/* The cap that the GPU has once the plan is executed. */
-static double cap_after(const struct adl_plan *plan, const struct adl_state *state, uint32_t gpu)
-{
-    double cap_w = state->gpus[gpu].cap_w;
-    for (uint32_t i = 0; i < plan->command_count; i++) {
-        const struct adl_command *it = &plan->commands[i];
-        for (uint32_t g = 0; it->kind == ADL_COMMAND_CAP && g < it->gpu_count; g++)
-            if (plan->gpus[it->gpu_offset + g] == gpu)
-                cap_w = it->power_w;
-    }
-    return cap_w;
-}
-
-static bool has_sla(const struct adl_job *job)
-{
-    return job->spec.deadline_us > 0 || job->spec.min_steps_per_s > 0;
-}
-
 /* How a job that runs can draw less. */
 struct measure {
     uint32_t job;
@@ -103,6 +100,8 @@ static double least_cap_w(const struct adl_ilp_model *ilp, uint32_t type)
     return least * ilp->cluster->types[type].max_w;
 }
 
+enum { STEPS_WITHOUT_SLA = 2, STEPS = 4 };
+
 /* The best measure of one step: 0 and 1 cap and stop jobs without an SLA, 2 and 3 the others. */
 static bool find_measure(const struct adl_cost_model *cost_model, const struct adl_ilp_model *ilp,
                          const struct adl_state *state, const struct adl_plan *plan, int step, struct measure *ret)
@@ -111,7 +110,7 @@ static bool find_measure(const struct adl_cost_model *cost_model, const struct a
     for (uint32_t gpu = 0; gpu < state->cluster->gpu_count; gpu++) {
         const uint32_t job = state->gpus[gpu].job[0];
         if (job == ADL_NONE || state->jobs[job].phase != ADL_PHASE_RUNNING || state->jobs[job].first_gpu != gpu ||
-            has_sla(&state->jobs[job]) != (step >= 2) || is_stopped(plan, job))
+            adl_job_has_sla(&state->jobs[job].spec) != (step >= STEPS_WITHOUT_SLA) || is_stopped(plan, job))
             continue;
         const double cap_w = cap_after(plan, state, gpu), least_w = least_cap_w(ilp, state->jobs[job].type);
         const double now_w = adl_cost_model_draw_w(cost_model, state, job, cap_w);
@@ -165,17 +164,32 @@ static double planned_w(const struct adl_cost_model *cost_model, const struct ad
     return sum_w;
 }
 
+/* Takes measures of the first steps until no more than limit_w is drawn. */
+static void reduce(const struct adl_cost_model *cost_model, const struct adl_ilp_model *ilp,
+                   const struct adl_state *state, int steps, double limit_w, struct adl_plan *plan)
+{
+    struct measure it;
+    double left_w = planned_w(cost_model, state, plan);
+    for (int step = 0; step < steps && left_w > limit_w; step++)
+        while (left_w > limit_w && find_measure(cost_model, ilp, state, plan, step, &it)) {
+            if (take_measure(state, plan, &it))
+                return; /* the plan is full; the rest follows at the next decision */
+            left_w -= it.saved_w;
+        }
+}
+
 int adl_power_guard_enforce(const struct adl_power_guard *guard, const struct adl_cost_model *cost_model,
                             const struct adl_ilp_model *ilp, const struct adl_state *state, struct adl_plan *plan)
 {
-    struct measure it;
     const double limit_w = adl_power_guard_limit_w(guard);
-    double left_w = limit_w > 0 ? planned_w(cost_model, state, plan) : 0;
-    for (int step = 0; step < 4 && left_w > limit_w; step++)
-        while (left_w > limit_w && find_measure(cost_model, ilp, state, plan, step, &it)) {
-            if (take_measure(state, plan, &it))
-                return 0; /* the plan is full; the rest follows at the next decision */
-            left_w -= it.saved_w;
-        }
+    if (limit_w > 0)
+        reduce(cost_model, ilp, state, STEPS, limit_w, plan);
     return 0;
+}
+
+void adl_power_guard_make_room(const struct adl_power_guard *guard, const struct adl_cost_model *cost_model,
+                               const struct adl_ilp_model *ilp, const struct adl_state *state, double more_w,
+                               struct adl_plan *plan)
+{
+    reduce(cost_model, ilp, state, STEPS_WITHOUT_SLA, adl_power_guard_limit_w(guard) - more_w, plan);
 }

@@ -232,6 +232,29 @@ static void list_unserved(struct adl_transition_plan *transitions, const struct 
                 transitions->unstoppable = true;
 }
 
+static bool has_more_gpus(const struct adl_job *a, const struct adl_job *b)
+{
+    return a->spec.gpus > b->spec.gpus;
+}
+
+static bool has_sla_alone(const struct adl_job *a, const struct adl_job *b)
+{
+    return adl_job_has_sla(&a->spec) && !adl_job_has_sla(&b->spec);
+}
+
+/* Jobs that compare equal keep their order. */
+static void sort_starts(struct adl_transition_plan *transitions, const struct adl_state *state,
+                        bool (*before)(const struct adl_job *, const struct adl_job *))
+{
+    for (uint32_t i = 1; i < transitions->start_count; i++) {
+        const struct adl_transition_step it = transitions->starts[i];
+        uint32_t j = i;
+        for (; j > 0 && before(&state->jobs[it.job], &state->jobs[transitions->starts[j - 1].job]); j--)
+            transitions->starts[j] = transitions->starts[j - 1];
+        transitions->starts[j] = it;
+    }
+}
+
 void adl_transition_plan_list(struct adl_transition_plan *transitions, struct adl_ilp_model *ilp,
                               const struct adl_state *state)
 {
@@ -243,11 +266,10 @@ void adl_transition_plan_list(struct adl_transition_plan *transitions, struct ad
     list_pairs(transitions, ilp, state, false);
     list_singles(transitions, ilp, state);
     list_unserved(transitions, ilp, state);
-    for (uint32_t i = 1; i < transitions->start_count; i++) {
-        const struct adl_transition_step it = transitions->starts[i];
-        uint32_t j = i;
-        for (; j > 0 && state->jobs[transitions->starts[j - 1].job].spec.gpus < state->jobs[it.job].spec.gpus; j--)
-            transitions->starts[j] = transitions->starts[j - 1];
-        transitions->starts[j] = it;
-    }
+    sort_starts(transitions, state, has_more_gpus);
+}
+
+void adl_transition_plan_put_sla_first(struct adl_transition_plan *transitions, const struct adl_state *state)
+{
+    sort_starts(transitions, state, has_sla_alone);
 }

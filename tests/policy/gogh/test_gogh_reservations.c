@@ -178,6 +178,29 @@ static void a_gpu_is_held_to_less_power_where_speed_is_worth_little_and_freed_fo
     gogh_close(&fixture);
 }
 
+/* One that may not be stopped holds the power. A cap acts at once, so the other need not wait for another decision. */
+static void under_a_limit_a_job_with_a_deadline_starts_at_once_if_a_cap_on_another_makes_room(void **state)
+{
+    (void)state;
+    struct gogh_fixture fixture;
+    struct adl_job_spec spec;
+    gogh_open_plain(&fixture, 2, 0);
+    gogh_limit(&fixture, limit_for(&fixture, 1.8));
+    gogh_tell(&fixture, "power_caps=0.4");
+    gogh_open(&fixture);
+    spec = gogh_spec(1, 600, 0);
+    gogh_teach(&fixture, &spec, FAST, 10, LOAD);
+    gogh_submit(&fixture, 0, &spec);
+    gogh_force(&fixture, 0, 0);
+    spec.deadline_us = (int64_t)2400 * S;
+    gogh_submit(&fixture, 1, &spec);
+    gogh_decide(&fixture);
+    assert_true(gogh_runs(&fixture, 1));
+    assert_true(fixture.state->gpus[0].cap_w > 0 && fixture.state->gpus[1].cap_w == 0);
+    assert_within_limit(&fixture);
+    gogh_close(&fixture);
+}
+
 static void a_speed_that_was_measured_under_a_cap_is_not_taken_for_the_speed_without(void **state)
 {
     (void)state;
@@ -337,6 +360,7 @@ int main(void)
         cmocka_unit_test(what_stopping_jobs_draw_is_not_given_to_others),
         cmocka_unit_test(a_job_that_cannot_join_its_partner_does_not_take_a_gpu_for_which_there_is_no_power),
         cmocka_unit_test(a_gpu_is_held_to_less_power_where_speed_is_worth_little_and_freed_for_a_job_that_needs_it),
+        cmocka_unit_test(under_a_limit_a_job_with_a_deadline_starts_at_once_if_a_cap_on_another_makes_room),
         cmocka_unit_test(a_speed_that_was_measured_under_a_cap_is_not_taken_for_the_speed_without),
         cmocka_unit_test(a_gang_gets_scattered_gpus_once_it_has_waited_for_ten_times_what_that_costs),
         cmocka_unit_test(for_a_gang_nobody_is_stopped_who_was_there_before_it_or_may_not_be_stopped),
