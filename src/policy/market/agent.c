@@ -50,8 +50,7 @@ static uint32_t widest(const struct adl_agent_view *view, const struct adl_annou
     return most;
 }
 
-/* The fullest bank where the job fits now, or ADL_NONE. */
-static uint32_t best_fit(const struct adl_agent_view *view, const struct adl_announced *job)
+uint32_t adl_agent_fit(const struct adl_agent_view *view, const struct adl_announced *job)
 {
     uint32_t best = ADL_NONE;
     for (uint32_t b = 0; b < view->self->bank_count; b++)
@@ -177,7 +176,7 @@ static struct adl_bid bid_for(const struct adl_agent_view *view, const struct ad
         bid.free_gpus++;
     bid.behind = plan_queue(view, job, &ends);
     bid.start_us = ends.at_us[job->gpus - 1];
-    const uint32_t bank = bid.start_us == now_us ? best_fit(view, job) : ADL_NONE;
+    const uint32_t bank = bid.start_us == now_us ? adl_agent_fit(view, job) : ADL_NONE;
     if (bank != ADL_NONE && !job->part)
         bid.fragment = fragment(&view->banks[bank], job);
     if (bid.start_us == now_us && bank == ADL_NONE)
@@ -313,11 +312,6 @@ struct adl_agent_choice adl_agent_choose(const struct adl_agent_view *view, int6
     return choice;
 }
 
-bool adl_agent_fits(const struct adl_agent_view *view, const struct adl_announced *job)
-{
-    return best_fit(view, job) != ADL_NONE;
-}
-
 /* What running the job on the cheapest of these types costs; 0 = it was not told. */
 static double cost_on(const struct adl_announced *job, uint32_t types)
 {
@@ -354,6 +348,75 @@ uint32_t adl_agent_spare(const struct adl_agent_view *view, uint32_t types, uint
             most = gain;
             best = e;
         }
+    }
+    return best;
+}
+
+/* ---- running jobs that move ---- */
+
+#define LEAST_GAIN 0.05 /* of what the rest of the run costs where it is */
+
+static double told_run_us(const struct adl_announced *job, uint32_t type)
+{
+    for (uint32_t i = 0; i < ADL_TOLD_TYPES && job->others[i].type != ADL_NONE; i++)
+        if (job->others[i].type == type)
+            return (double)job->others[i].run_us;
+    return 0;
+}
+
+/* What a unit of run time costs on a type. */
+static double rate_on(const struct adl_agent_view *view, const struct adl_announced *job, uint32_t type, double price)
+{
+    return 1 + view->weights->price * price * job->gpus + view->weights->energy * (double)(view->power[type] - 1);
+}
+
+bool adl_agent_may_move(const struct adl_agent_view *view, uint32_t entry, const struct adl_wanted *wanted)
+{
+    const struct adl_entry *it = &view->entries[entry];
+    const struct adl_announced *job = &it->job;
+    if (it->phase != ADL_ENTRY_RUNS || it->stopped || !job->preemptible || job->gpus > wanted->gpus ||
+        job->moved >= ADL_MARKET_MOVES_MAX)
+        return false;
+    const double there_us = told_run_us(job, wanted->type), here_us = told_run_us(job, job->type);
+    return there_us > 0 && there_us * rate_on(view, job, wanted->type, wanted->price) <
+                               (1 - LEAST_GAIN) * here_us * rate_on(view, job, job->type, wanted->own_price);
+}
+
+/* Run time that a stop now would have the job repeat. */
+static int64_t lost_us(const struct adl_announced *job, int64_t ran_us)
+{
+    return job->checkpoint_us > 0 ? ran_us % job->checkpoint_us : 0;
+}
+
+static struct adl_relief relieve(const struct adl_agent_view *view, uint32_t gpu, const struct adl_wanted *wanted,
+                                 int64_t now_us)
+{
+    const uint32_t entry = view->gpus[gpu].entry;
+    const struct adl_announced *job = &view->entries[entry].job;
+    const int64_t ran_us = now_us - view->gpus[gpu].start_us;
+    const double rest_us = (double)(view->ends_us[gpu] - now_us), lost = (double)lost_us(job, ran_us);
+    const double stop_us = (double)view->weights->stop_us;
+    const double run_us = (rest_us + lost) * told_run_us(job, wanted->type) / told_run_us(job, job->type);
+    struct adl_relief it = {.entry = entry, .run_us = 1 + (int64_t)run_us};
+    it.here_us = rest_us * rate_on(view, job, job->type, wanted->own_price);
+    it.there_us = run_us * rate_on(view, job, wanted->type, wanted->price) + stop_us;
+    it.gain_us = (1 - LEAST_GAIN) * it.here_us - it.there_us -
+                 view->weights->stop * (lost + stop_us) * (1 + (double)job->attempts);
+    return it;
+}
+
+struct adl_relief adl_agent_relieve(const struct adl_agent_view *view, const struct adl_wanted *wanted, int64_t now_us)
+{
+    const struct adl_agent_bank *bank = &view->banks[wanted->bank];
+    struct adl_relief best = {.entry = ADL_NONE};
+    for (uint32_t g = 0; g < bank->gpus; g++) {
+        const uint32_t gpu = bank->gpu_first + g, entry = view->gpus[gpu].entry;
+        if (entry == ADL_NONE || (uint32_t)__builtin_ctzll(view->entries[entry].held) != g ||
+            view->gpus[gpu].start_us >= now_us || !adl_agent_may_move(view, entry, wanted))
+            continue;
+        const struct adl_relief it = relieve(view, gpu, wanted, now_us);
+        if (it.gain_us > best.gain_us)
+            best = it;
     }
     return best;
 }

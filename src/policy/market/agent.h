@@ -10,19 +10,21 @@
 #include "model/cluster.h"
 #include "policy/market/message.h"
 
-/* A job, or a part of a gang, that an agent has accepted. It waits in the queue, or holds GPUs, or was given back. */
-enum adl_entry_phase { ADL_ENTRY_FREE, ADL_ENTRY_WAITS, ADL_ENTRY_HOLDS, ADL_ENTRY_RETURNED };
+/* A job, or a part of a gang, that an agent has accepted. It waits in the queue, or holds GPUs, or was given back, or
+ * runs in one bank. */
+enum adl_entry_phase { ADL_ENTRY_FREE, ADL_ENTRY_WAITS, ADL_ENTRY_HOLDS, ADL_ENTRY_RETURNED, ADL_ENTRY_RUNS };
 
 struct adl_entry {
     struct adl_announced job;
     uint64_t id; /* number of the job: a slot is used again */
     uint8_t phase;
     bool able;        /* it has told that the part could start before its planned time */
+    bool stopped;     /* RUNS: it is being stopped */
     uint8_t repeated; /* how often it has told that, or that it holds GPUs */
     uint32_t agent;
-    uint32_t to;       /* RETURNED: the agent that asked for it, or ADL_NONE */
-    int64_t until_us;  /* HOLDS */
-    uint64_t held;     /* HOLDS: GPUs of its bank */
+    uint32_t to;       /* RETURNED, RUNS: the agent that asked for it, or ADL_NONE */
+    int64_t until_us;  /* HOLDS; RUNS: that long it is offered to that agent */
+    uint64_t held;     /* HOLDS, RUNS: GPUs of its bank */
     uint32_t next;     /* of the agent's entries that are not in its queue, or of the free ones */
     double cost_us[2]; /* the bid that won it, and the next best; 0 = none */
 };
@@ -31,6 +33,7 @@ struct adl_entry {
  * bytes of 8 GPUs. */
 struct adl_agent_gpu {
     uint32_t job;     /* slot, ADL_NONE = no job */
+    uint32_t entry;   /* of that job, if the agent has started it in one bank; else ADL_NONE */
     int64_t start_us; /* of that job */
 };
 
@@ -78,6 +81,8 @@ struct adl_bid_weights {
     double sla;      /* if it ends after its deadline */
     double fragment; /* times the share of the bank that stays free beside it */
     double delay;    /* of the delay of jobs behind it in the queue; 1 = like its own */
+    double stop;     /* a running job moves if it gains this many times what its stop costs, times its starts */
+    int64_t stop_us; /* to stop a job and start it again */
 };
 
 /* An agent's own memory. */
@@ -85,6 +90,7 @@ struct adl_agent_view {
     const struct adl_market_agent *self;
     const struct adl_agent_bank *banks; /* [bank_count] */
     const struct adl_agent_node *nodes;
+    const struct adl_agent_gpu *gpus;
     const int64_t *ends_us;             /* [GPU] when its job is believed to leave */
     const struct adl_entry *entries;    /* of these, those in its queue and its chain */
     const struct adl_order_node *order; /* likewise */
@@ -117,8 +123,8 @@ struct adl_agent_choice {
 };
 struct adl_agent_choice adl_agent_choose(const struct adl_agent_view *view, int64_t now_us);
 
-/* True if the job, or part of a gang, fits now, whatever waits. */
-bool adl_agent_fits(const struct adl_agent_view *view, const struct adl_announced *job);
+/* The fullest of its banks where the job, or part of a gang, fits now, whatever waits; or ADL_NONE. */
+uint32_t adl_agent_fit(const struct adl_agent_view *view, const struct adl_announced *job);
 
 /* A job moves from agent to agent at most this often: what is sent about it is bounded. */
 #define ADL_MARKET_MOVES_MAX 8
@@ -126,6 +132,27 @@ bool adl_agent_fits(const struct adl_agent_view *view, const struct adl_announce
 /* The waiting entry to give to an agent that has that many GPUs of one of these types free: of those that would be done
  * sooner there, by price and run, the one that gains most for the GPU time that it takes; or ADL_NONE. */
 uint32_t adl_agent_spare(const struct adl_agent_view *view, uint32_t types, uint32_t gpus, int64_t now_us);
+
+/* GPUs that are free elsewhere, for a job that runs in one of the agent's banks. */
+struct adl_wanted {
+    uint32_t bank; /* counted from the agent's first */
+    uint32_t type, gpus;
+    double price, own_price; /* of that type, and of the bank's */
+};
+
+/* What moving the job of an entry there would save after the price of its stop, in time. */
+struct adl_relief {
+    uint32_t entry;           /* ADL_NONE: none gains */
+    double here_us, there_us; /* cost of the rest of its run as it is, and there with the move */
+    double gain_us;
+    int64_t run_us; /* there */
+};
+
+/* True if the rest of its run, however long, would cost less there. */
+bool adl_agent_may_move(const struct adl_agent_view *view, uint32_t entry, const struct adl_wanted *wanted);
+
+/* The running job of that bank that gains most there. */
+struct adl_relief adl_agent_relieve(const struct adl_agent_view *view, const struct adl_wanted *wanted, int64_t now_us);
 
 /* How busy one of its banks is. */
 struct adl_bank_load adl_agent_tell(const struct adl_agent_view *view, uint32_t bank, int64_t now_us);

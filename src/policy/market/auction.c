@@ -11,7 +11,7 @@
 static void count_bytes(struct adl_market *market, const struct adl_message *message)
 {
     if (message->kind == ADL_MESSAGE_LOAD || message->kind == ADL_MESSAGE_PEERS || message->kind == ADL_MESSAGE_HELLO ||
-        message->kind == ADL_MESSAGE_WELCOME)
+        message->kind == ADL_MESSAGE_WELCOME || message->kind == ADL_MESSAGE_STEAL || message->kind == ADL_MESSAGE_MOVE)
         return;
     struct adl_auction *auction = &market->auctions[message->job.job];
     auction->bytes += adl_message_bytes(message->kind);
@@ -25,6 +25,14 @@ void adl_market_post(struct adl_market *market, struct adl_message *message, uin
     message->order = order;
     count_bytes(market, message);
     adl_network_send(&market->network, message, market->now_us);
+}
+
+void adl_market_send_across(struct adl_market *market, uint32_t from, uint32_t to, struct adl_message message)
+{
+    message.from = from;
+    message.to = to;
+    count_bytes(market, &message);
+    adl_network_send(&market->network, &message, market->now_us);
 }
 
 void adl_market_send_down(struct adl_market *market, uint32_t agent, struct adl_message message)
@@ -151,6 +159,14 @@ int adl_market_propose(struct adl_market *market, uint32_t slot, double cost_us,
 
 /* ---- the announcement ---- */
 
+/* As in what is announced. */
+static int64_t checkpoint_us(const struct adl_job_spec *spec)
+{
+    if (spec->stop_loss == ADL_LOSS_SINCE_CHECKPOINT && spec->checkpoint_us > 0)
+        return spec->checkpoint_us;
+    return spec->stop_loss == ADL_LOSS_NOTHING ? 0 : INT64_MAX;
+}
+
 struct adl_announced adl_market_describe(const struct adl_market *market, uint32_t slot, uint32_t type, bool part)
 {
     const struct adl_state *state = market->state;
@@ -167,6 +183,9 @@ struct adl_announced adl_market_describe(const struct adl_market *market, uint32
         .moved = auction->moved,
         .part = part,
         .bank = ADL_NONE,
+        .attempts = job->attempts < UINT8_MAX ? (uint8_t)job->attempts : UINT8_MAX,
+        .preemptible = (job->spec.flags & ADL_JOB_PREEMPTIBLE) != 0,
+        .checkpoint_us = checkpoint_us(&job->spec),
         .cpu_cores = job->spec.cpu_cores,
         .memory_mib = job->spec.memory_mib,
         .run_us = run_us < ADL_REMAINING_MAX_US ? (int64_t)run_us + 1 : (int64_t)ADL_REMAINING_MAX_US,
@@ -204,6 +223,7 @@ static void list_types(const struct adl_market *market, uint32_t slot, struct sa
     for (uint32_t i = 0; i < ret->types; i++)
         for (uint32_t k = 0; k < ADL_TOLD_TYPES; k++) {
             ret->jobs[i].others[k].type = k < ret->types ? ret->jobs[k].type : ADL_NONE;
+            ret->jobs[i].others[k].run_us = k < ret->types ? (float)ret->jobs[k].run_us : 0;
             ret->jobs[i].others[k].cost_us = k < ret->types ? (float)ret->cost_us[k] : 0;
         }
 }
@@ -247,10 +267,10 @@ static void ask_agent(struct adl_market *market, struct sample *sample, uint32_t
             }
 }
 
-/* The agent that asked for the job bids, and the one that has returned it. */
+/* The agent that asked for the job, or holds GPUs for it, bids, and the one that has returned it. */
 static void ask_two(struct adl_market *market, struct sample *sample, const struct adl_auction *auction)
 {
-    ask_agent(market, sample, auction->hint, market->state->jobs[sample->jobs[0].job].spec.gpus);
+    ask_agent(market, sample, auction->hint, auction->leaves ? 0 : market->state->jobs[sample->jobs[0].job].spec.gpus);
     if (sample->count > 0)
         ask_agent(market, sample, auction->giver, 0);
 }
@@ -326,6 +346,7 @@ void adl_market_announce(struct adl_market *market, uint32_t slot)
     if (auction->hint != ADL_NONE && sample.types > 0)
         ask_two(market, &sample, auction);
     auction->hint = ADL_NONE;
+    auction->leaves = false;
     if (sample.count == 0 && sample.types > 0) {
         if (auction->tries == 0 && market->options.gossip)
             ask_by_gossip(market, &sample);
@@ -424,20 +445,54 @@ static void hear_return(struct adl_market *market, const struct adl_message *mes
     }
 }
 
-/* An agent that is idle learns of two agents whose jobs wait, as far as was heard. */
+static void name_waiting(struct adl_market *market, uint32_t to, struct adl_message *ret)
+{
+    for (int i = 0; i < 2 && market->directory.busy_count > 0; i++) {
+        const uint32_t agent = market->bank_agent[adl_directory_busy(&market->directory, &market->rng)];
+        ret->peers[i] = agent == to || agent == ret->peers[0] ? ADL_NONE : agent;
+    }
+}
+
+static void name_running(struct adl_market *market, uint32_t to, uint32_t bank, struct adl_message *ret)
+{
+    const struct adl_directory *directory = &market->directory;
+    const uint32_t type = market->cluster->banks[bank].type, other = adl_directory_runs(directory, type, &market->rng);
+    if (other == ADL_NONE || market->bank_agent[other] == to)
+        return;
+    ret->runner = market->bank_agent[other];
+    ret->bank = other;
+    ret->prices[0] = (float)directory->price[market->cluster->banks[other].type];
+    ret->prices[1] = (float)directory->price[type];
+}
+
+/* An agent that is idle learns of two agents whose jobs wait, and of a bank of another type where jobs run, as far as
+ * was heard. */
 static void hear_load(struct adl_market *market, const struct adl_message *message)
 {
-    struct adl_message answer = {.kind = ADL_MESSAGE_PEERS, .peers = {ADL_NONE, ADL_NONE}};
+    struct adl_message answer = {.kind = ADL_MESSAGE_PEERS,
+                                 .job = {.type = (uint16_t)market->cluster->banks[message->load.bank].type},
+                                 .peers = {ADL_NONE, ADL_NONE},
+                                 .runner = ADL_NONE};
     adl_directory_hear(&market->directory, &message->load);
-    if (message->load.free_gpus == 0 || market->directory.busy_count == 0)
+    if (message->load.free_gpus == 0)
         return;
-    for (int i = 0; i < 2; i++) {
-        const uint32_t bank = adl_directory_busy(&market->directory, &market->rng);
-        const uint32_t agent = market->bank_agent[bank];
-        answer.peers[i] = agent == message->from || agent == answer.peers[0] ? ADL_NONE : agent;
-    }
-    if (answer.peers[0] != ADL_NONE || answer.peers[1] != ADL_NONE)
+    name_waiting(market, message->from, &answer);
+    if (market->options.moves)
+        name_running(market, message->from, message->load.bank, &answer);
+    if (answer.peers[0] != ADL_NONE || answer.peers[1] != ADL_NONE || answer.runner != ADL_NONE)
         adl_market_send_down(market, message->from, answer);
+}
+
+/* Another agent holds GPUs for a job that is being stopped: that agent is asked first. */
+static void hear_leaves(struct adl_market *market, const struct adl_message *message)
+{
+    struct adl_auction *auction = &market->auctions[message->job.job];
+    if (auction->phase != ADL_AUCTION_STARTED || auction->epoch != message->job.epoch)
+        return;
+    auction->hint = message->peers[0];
+    auction->giver = message->from;
+    auction->moved = message->job.moved;
+    auction->leaves = true;
 }
 
 /* What was awarded to its earlier life is lost, unless it runs: the jobs are announced again. */
@@ -503,6 +558,8 @@ void adl_market_auctioneer_hears(struct adl_market *market, const struct adl_mes
         hear_hello(market, message);
     else if (message->kind == ADL_MESSAGE_LOAD)
         hear_load(market, message);
+    else if (message->kind == ADL_MESSAGE_LEAVES)
+        hear_leaves(market, message);
     else if (message->kind == ADL_MESSAGE_READY)
         adl_market_gang_ready(market, message);
     else if (message->kind == ADL_MESSAGE_ABLE)

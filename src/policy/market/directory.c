@@ -8,6 +8,8 @@
 /* Of what waits now, in the average: with prices of the moment alone the types that jobs wait for alternate. */
 #define NEW_SHARE 0.02
 
+#define TRIES 4 /* banks that are looked at for one where jobs run */
+
 static struct adl_bank_size size_of(const struct adl_cluster *cluster, uint32_t bank)
 {
     const struct adl_node *node = &cluster->nodes[cluster->banks[bank].node];
@@ -190,6 +192,17 @@ uint32_t adl_directory_emptiest(const struct adl_directory *directory, uint32_t 
 {
     const uint32_t end = directory->first[type + 1];
     return n < end - directory->first[type] ? directory->members[end - 1 - n] : ADL_NONE;
+}
+
+uint32_t adl_directory_runs(const struct adl_directory *directory, uint32_t type, struct adl_rng *rng)
+{
+    for (uint32_t i = 0; i < TRIES; i++) {
+        const uint32_t bank = adl_rng_below(rng, directory->cluster->bank_count);
+        const struct adl_bank *it = &directory->cluster->banks[bank];
+        if (it->type != type && directory->banks[bank].load.free_gpus < it->gpu_count)
+            return bank;
+    }
+    return ADL_NONE;
 }
 
 uint32_t adl_directory_busy(const struct adl_directory *directory, struct adl_rng *rng)

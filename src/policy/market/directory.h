@@ -61,6 +61,9 @@ uint32_t adl_directory_emptiest(const struct adl_directory *directory, uint32_t 
 /* True if a bank of the type was heard to have so many GPUs free. */
 bool adl_directory_has_free(const struct adl_directory *directory, uint32_t type, uint32_t gpus);
 
+/* A bank of another type where jobs run, as heard; at random, or ADL_NONE if a few tries found none. */
+uint32_t adl_directory_runs(const struct adl_directory *directory, uint32_t type, struct adl_rng *rng);
+
 /* A bank of which a queue was heard, at random, or ADL_NONE. */
 uint32_t adl_directory_busy(const struct adl_directory *directory, struct adl_rng *rng);
 

@@ -13,6 +13,7 @@ struct adl_agent_view adl_market_view(const struct adl_market *market, uint32_t 
     return (struct adl_agent_view){.self = self,
                                    .banks = &market->banks[self->bank_first],
                                    .nodes = &market->nodes[self->node_first],
+                                   .gpus = &market->gpus[self->gpu_first],
                                    .ends_us = &market->ends_us[self->gpu_first],
                                    .entries = market->entries,
                                    .order = market->order,
@@ -36,8 +37,8 @@ void adl_market_send_up(struct adl_market *market, uint32_t agent, struct adl_me
     adl_market_post(market, &message, self->life, ++self->sent);
 }
 
-static void remind_self(struct adl_market *market, uint32_t agent, uint8_t kind, const struct adl_announced *job,
-                        int64_t time_us)
+void adl_market_remind_self(struct adl_market *market, uint32_t agent, uint8_t kind, const struct adl_announced *job,
+                            int64_t time_us)
 {
     const struct adl_message message = {
         .kind = kind, .from = agent, .to = agent, .life = market->agents[agent].life, .job = *job};
@@ -61,9 +62,17 @@ static void sense_gpu(struct adl_market *market, uint32_t index, struct adl_mark
     else if (gpu->job != job || gpu->start_us != start_us || *end_us <= market->now_us || *end_us == ADL_END_NEVER)
         *end_us = adl_rest_end_us(market->corrections, state, job, market->switch_us);
     if (gpu->job != job || gpu->start_us != start_us)
-        *gpu = (struct adl_agent_gpu){job, start_us};
+        *gpu = (struct adl_agent_gpu){job, gpu->job == job ? gpu->entry : ADL_NONE, start_us};
     if (job != ADL_NONE && *end_us < self->next_end_us)
         self->next_end_us = *end_us;
+}
+
+void adl_market_see_end(struct adl_market *market, uint32_t gpu, int64_t end_us)
+{
+    struct adl_market_agent *self = &market->agents[market->node_agent[adl_gpu_node_of(market->cluster, gpu)]];
+    market->ends_us[gpu] = end_us;
+    if (end_us < self->next_end_us)
+        self->next_end_us = end_us;
 }
 
 static void sense_bank(struct adl_market *market, uint32_t bank, struct adl_market_agent *self)
@@ -154,11 +163,21 @@ static void let_go(struct adl_market *market, const struct adl_entry *it)
     hold_node(market, &it->job, -1);
 }
 
+/* The GPUs of a job know its entry, or no longer. */
+static void note_runs(struct adl_market *market, const struct adl_entry *it, uint32_t entry)
+{
+    const uint32_t first = market->cluster->banks[it->job.bank].gpu_first;
+    for (uint64_t left = it->held; left; left &= left - 1)
+        market->gpus[first + (uint32_t)__builtin_ctzll(left)].entry = entry;
+}
+
 void adl_market_drop_entry(struct adl_market *market, uint32_t entry)
 {
     struct adl_entry *it = &market->entries[entry];
     if (it->phase == ADL_ENTRY_WAITS)
         unqueue(market, entry);
+    else if (it->phase == ADL_ENTRY_RUNS)
+        note_runs(market, it, ADL_NONE);
     else
         unchain(market, entry);
     let_go(market, it);
@@ -187,26 +206,37 @@ static uint32_t find_entry(const struct adl_market *market, uint32_t agent, cons
     return ADL_NONE;
 }
 
+/* ADL_NONE: there is no room. */
+static uint32_t make_entry(struct adl_market *market, uint32_t agent, const struct adl_announced *job)
+{
+    const uint32_t entry = market->free_entry;
+    if (entry == ADL_NONE)
+        return ADL_NONE;
+    struct adl_entry *it = &market->entries[entry];
+    market->free_entry = it->next;
+    *it = (struct adl_entry){.job = *job,
+                             .id = market->state->jobs[job->job].spec.id,
+                             .phase = ADL_ENTRY_WAITS,
+                             .agent = agent,
+                             .to = ADL_NONE,
+                             .next = ADL_NONE};
+    return entry;
+}
+
 /* False if there is no room: the award is not acknowledged and comes again. */
 static bool enqueue(struct adl_market *market, uint32_t agent, const struct adl_message *award)
 {
     struct adl_market_agent *self = &market->agents[agent];
-    const uint32_t entry = market->free_entry;
+    const uint32_t entry = make_entry(market, agent, &award->job);
     if (entry == ADL_NONE)
         return false;
     struct adl_entry *it = &market->entries[entry];
-    market->free_entry = it->next;
-    *it = (struct adl_entry){.job = award->job,
-                             .id = market->state->jobs[award->job.job].spec.id,
-                             .phase = ADL_ENTRY_WAITS,
-                             .agent = agent,
-                             .to = ADL_NONE,
-                             .next = ADL_NONE,
-                             .cost_us = {award->cost_us, award->next_us}};
+    it->cost_us[0] = award->cost_us;
+    it->cost_us[1] = award->next_us;
     const int64_t key_us = it->job.part ? INT64_MIN + it->job.planned_us : it->job.key_us; /* parts come first */
     adl_order_insert(market->order, &self->queue, entry, key_us, market->entry_sequence++, it->job.gpus);
     if (it->job.planned_us > market->now_us)
-        remind_self(market, agent, ADL_MESSAGE_LOOK, &it->job, it->job.planned_us);
+        adl_market_remind_self(market, agent, ADL_MESSAGE_LOOK, &it->job, it->job.planned_us);
     queue_bank(market, self, it->job.type)->waiting++;
     self->queued_us += (double)it->job.run_us * it->job.gpus;
     if (!it->job.part)
@@ -217,7 +247,7 @@ static bool enqueue(struct adl_market *market, uint32_t agent, const struct adl_
 /* ---- starts ---- */
 
 /* The engine has the truth: a job that was cancelled, or that its guard started, is none of the agent's. */
-static bool is_pending(const struct adl_market *market, const struct adl_entry *it)
+bool adl_market_is_pending(const struct adl_market *market, const struct adl_entry *it)
 {
     const struct adl_state *state = market->state;
     return it->job.job < state->job_capacity && state->jobs[it->job.job].phase == ADL_PHASE_PENDING &&
@@ -240,7 +270,7 @@ static void take_gpus(struct adl_market *market, uint32_t bank, uint64_t mask, c
     own->free_mask &= ~mask;
     for (uint64_t left = mask; left; left &= left - 1) {
         const uint32_t gpu = first + (uint32_t)__builtin_ctzll(left);
-        market->gpus[gpu] = (struct adl_agent_gpu){job->job, market->now_us};
+        market->gpus[gpu] = (struct adl_agent_gpu){job->job, ADL_NONE, market->now_us};
         market->ends_us[gpu] = market->now_us + job->run_us;
     }
     node->free_cores -= job->cpu_cores * (int32_t)job->gpus;
@@ -256,11 +286,18 @@ static void start(struct adl_market *market, uint32_t entry, uint32_t bank)
     uint32_t count = 0;
     for (uint64_t left = gpus ? mask : 0; left; left &= left - 1)
         gpus[count++] = market->cluster->banks[bank].gpu_first + (uint32_t)__builtin_ctzll(left);
-    if (gpus && adl_market_propose(market, it->job.job, it->cost_us[0], it->cost_us[1]) == 0)
-        take_gpus(market, bank, mask, &it->job);
     market->agents[it->agent].acted = market->decision;
     market->agents[it->agent].changed = true;
-    adl_market_drop_entry(market, entry);
+    if (!gpus || adl_market_propose(market, it->job.job, it->cost_us[0], it->cost_us[1])) {
+        adl_market_drop_entry(market, entry);
+        return;
+    }
+    take_gpus(market, bank, mask, &it->job);
+    unqueue(market, entry);
+    it->phase = ADL_ENTRY_RUNS;
+    it->job.bank = bank;
+    it->held = mask;
+    note_runs(market, it, entry);
 }
 
 /* What the agent can do for its part of a gang. On a network that loses messages it says so several times. */
@@ -276,25 +313,39 @@ static void tell_part(struct adl_market *market, uint32_t entry)
                                             .start_us = it->until_us,
                                             .held = it->held});
     if (patience_us > 0 && it->repeated < REPEATS)
-        remind_self(market, it->agent, ADL_MESSAGE_AGAIN, &it->job, market->now_us + (patience_us << it->repeated++));
+        adl_market_remind_self(market, it->agent, ADL_MESSAGE_AGAIN, &it->job,
+                               market->now_us + (patience_us << it->repeated++));
 }
 
-/* The first phase of a gang: its part waits with its GPUs until all others do, or for too long. */
-static void hold(struct adl_market *market, uint32_t entry)
+/* Holds free GPUs of the entry's bank; they are let go when that has taken too long. */
+static void hold_gpus(struct adl_market *market, uint32_t entry)
 {
     struct adl_entry *it = &market->entries[entry];
     struct adl_agent_bank *own = &market->banks[it->job.bank];
-    const uint32_t agent = it->agent;
-    unqueue(market, entry);
     it->phase = ADL_ENTRY_HOLDS;
     it->held = lowest(own->free_mask & ~own->held, it->job.gpus);
     own->held |= it->held;
     hold_node(market, &it->job, 1);
     chain(market, entry);
     it->until_us = market->now_us + it->job.hold_us;
-    it->repeated = 0;
-    remind_self(market, agent, ADL_MESSAGE_FREE, &it->job, it->until_us);
+    adl_market_remind_self(market, it->agent, ADL_MESSAGE_FREE, &it->job, it->until_us);
+}
+
+/* The first phase of a gang: its part waits with its GPUs until all others do, or for too long. */
+static void hold(struct adl_market *market, uint32_t entry)
+{
+    unqueue(market, entry);
+    hold_gpus(market, entry);
+    market->entries[entry].repeated = 0;
     tell_part(market, entry);
+}
+
+uint32_t adl_market_hold(struct adl_market *market, uint32_t agent, const struct adl_announced *job)
+{
+    const uint32_t entry = make_entry(market, agent, job);
+    if (entry != ADL_NONE)
+        hold_gpus(market, entry);
+    return entry;
 }
 
 static void send_return(struct adl_market *market, uint32_t entry)
@@ -302,13 +353,13 @@ static void send_return(struct adl_market *market, uint32_t entry)
     const struct adl_entry *it = &market->entries[entry];
     const int64_t patience_us = adl_network_patience_us(&market->network);
     if (patience_us > 0)
-        remind_self(market, it->agent, ADL_MESSAGE_AGAIN, &it->job, market->now_us + 2 * patience_us);
+        adl_market_remind_self(market, it->agent, ADL_MESSAGE_AGAIN, &it->job, market->now_us + 2 * patience_us);
     adl_market_send_up(market, it->agent,
                        (struct adl_message){.kind = ADL_MESSAGE_RETURN, .job = it->job, .peers = {it->to, ADL_NONE}});
 }
 
 /* The agent no longer has the job; it repeats that until the auctioneer has heard it. */
-static void give_back(struct adl_market *market, uint32_t entry, uint32_t to)
+void adl_market_give_back(struct adl_market *market, uint32_t entry, uint32_t to)
 {
     struct adl_entry *it = &market->entries[entry];
     unqueue(market, entry);
@@ -340,7 +391,7 @@ static void tell_parts(struct adl_market *market, uint32_t agent)
     const struct adl_agent_view view = adl_market_view(market, agent);
     for (uint32_t e = view.self->queue.first; e != ADL_NONE && market->entries[e].job.part; e = market->order[e].next) {
         struct adl_entry *it = &market->entries[e];
-        const bool able = adl_agent_fits(&view, &it->job);
+        const bool able = adl_agent_fit(&view, &it->job) != ADL_NONE;
         if (able == it->able)
             continue;
         it->able = able;
@@ -361,10 +412,10 @@ void adl_market_act(struct adl_market *market, uint32_t agent)
         const uint32_t entry = choice.entry != ADL_NONE ? choice.entry : choice.hopeless;
         if (entry == ADL_NONE)
             break;
-        if (!is_pending(market, &market->entries[entry]))
+        if (!adl_market_is_pending(market, &market->entries[entry]))
             adl_market_drop_entry(market, entry);
         else if (choice.entry == ADL_NONE)
-            give_back(market, entry, ADL_NONE);
+            adl_market_give_back(market, entry, ADL_NONE);
         else if (market->entries[entry].job.part)
             hold(market, entry);
         else
@@ -388,6 +439,7 @@ static uint32_t bank_of(const struct adl_market *market, const struct adl_market
 static void answer(struct adl_market *market, uint32_t agent, const struct adl_message *ask)
 {
     adl_market_sense(market, agent);
+    adl_market_end_hold(market, agent, ask->job.job);
     const struct adl_agent_view view = adl_market_view(market, agent);
     struct adl_bid bid = adl_agent_bid(&view, &ask->job, market->now_us);
     if (!market->options.bids && !ask->job.part)
@@ -442,38 +494,6 @@ static void accept_award(struct adl_market *market, uint32_t agent, const struct
     adl_market_send_up(market, agent, (struct adl_message){.kind = ADL_MESSAGE_ACK, .job = award->job});
 }
 
-/* Asks agents whose jobs wait for one that it could run now. */
-static void steal(struct adl_market *market, uint32_t agent, const struct adl_message *peers)
-{
-    const struct adl_market_agent *self = &market->agents[agent];
-    struct adl_message message = {.kind = ADL_MESSAGE_STEAL, .from = agent};
-    adl_market_sense(market, agent);
-    for (uint32_t b = self->bank_first; b < self->bank_first + self->bank_count; b++) {
-        const uint32_t free_gpus = (uint32_t)__builtin_popcountll(market->banks[b].free_mask & ~market->banks[b].held);
-        message.peers[0] |= (uint32_t)(free_gpus > 0) << market->banks[b].type;
-        message.job.gpus = free_gpus > message.job.gpus ? (uint16_t)free_gpus : message.job.gpus;
-    }
-    for (int i = 0; i < 2 && message.job.gpus > 0; i++) {
-        message.to = peers->peers[i];
-        if (message.to != ADL_NONE)
-            adl_network_send(&market->network, &message, market->now_us);
-    }
-}
-
-static void hear_thief(struct adl_market *market, uint32_t agent, const struct adl_message *message)
-{
-    adl_market_sense(market, agent);
-    const struct adl_agent_view view = adl_market_view(market, agent);
-    const uint32_t entry = adl_agent_spare(&view, message->peers[0], message->job.gpus, market->now_us);
-    if (entry == ADL_NONE)
-        return;
-    if (is_pending(market, &market->entries[entry]))
-        give_back(market, entry, message->from);
-    else
-        adl_market_drop_entry(market, entry);
-    adl_market_wake_agent(market, agent);
-}
-
 /* An entry that is settled, committed, aborted or was held for too long. */
 static void end_entry(struct adl_market *market, uint32_t agent, const struct adl_message *message)
 {
@@ -506,8 +526,8 @@ static void hear_timer(struct adl_market *market, uint32_t agent, const struct a
         return;
     }
     if (self->stranger) {
-        remind_self(market, agent, ADL_MESSAGE_AGAIN, &message->job,
-                    market->now_us + 2 * adl_network_patience_us(&market->network));
+        adl_market_remind_self(market, agent, ADL_MESSAGE_AGAIN, &message->job,
+                               market->now_us + 2 * adl_network_patience_us(&market->network));
         adl_market_send_up(market, agent, (struct adl_message){.kind = ADL_MESSAGE_HELLO});
         return;
     }
@@ -518,27 +538,6 @@ static void hear_timer(struct adl_market *market, uint32_t agent, const struct a
         send_return(market, entry);
     else if (market->entries[entry].job.part)
         tell_part(market, entry);
-}
-
-void adl_market_crash(struct adl_market *market, uint32_t agent)
-{
-    struct adl_market_agent *self = &market->agents[agent];
-    self->down = !self->down;
-    const struct adl_message next = {.kind = ADL_MESSAGE_CRASH, .from = agent, .to = agent};
-    adl_network_remind(&market->network, &next,
-                       market->now_us + adl_network_draw_crash_us(&market->network, !self->down));
-    if (!self->down) {
-        const struct adl_announced nothing = {.job = ADL_NONE};
-        remind_self(market, agent, ADL_MESSAGE_AGAIN, &nothing, market->now_us);
-        return;
-    }
-    while (self->queue.first != ADL_NONE)
-        adl_market_drop_entry(market, self->queue.first);
-    while (self->others != ADL_NONE)
-        adl_market_drop_entry(market, self->others);
-    self->life++;
-    self->sent = self->heard = 0;
-    self->stranger = self->changed = true;
 }
 
 /* Messages of the auctioneer that come late or twice, or for an earlier life of the agent, do not count. */
@@ -557,7 +556,7 @@ static void hear_auctioneer(struct adl_market *market, uint32_t agent, const str
     else if (message->kind == ADL_MESSAGE_AWARD)
         accept_award(market, agent, message);
     else if (message->kind == ADL_MESSAGE_PEERS)
-        steal(market, agent, message);
+        adl_market_look_for_work(market, agent, message);
     else if (message->kind != ADL_MESSAGE_WELCOME)
         end_entry(market, agent, message);
     else {
@@ -576,8 +575,8 @@ void adl_market_agent_hears(struct adl_market *market, const struct adl_message 
         return;
     if (adl_message_is_timer(message->kind))
         hear_timer(market, agent, message);
-    else if (message->kind == ADL_MESSAGE_STEAL)
-        hear_thief(market, agent, message);
+    else if (message->from != ADL_AUCTIONEER)
+        adl_market_peer_hears(market, message);
     else if (is_news(self, message))
         hear_auctioneer(market, agent, message);
 }

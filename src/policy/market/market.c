@@ -44,6 +44,11 @@ static const struct adl_policy_option options[] = {
      .offset = OWN(learned),
      .value = "true",
      .help = "a network that all agents share multiplies their bids; false: bids are the formula alone"},
+    {.name = "moves",
+     .type = ADL_POLICY_BOOL,
+     .offset = OWN(moves),
+     .value = "true",
+     .help = "an agent with free GPUs takes running jobs of others that end earlier there; each is stopped for it"},
     {.name = "price_weight",
      .type = ADL_POLICY_REAL,
      .offset = OWN(price_weight),
@@ -85,6 +90,13 @@ static const struct adl_policy_option options[] = {
      .range = {.max = 1e6},
      .tune = {.min = 0.5, .max = 64},
      .help = "a job goes before one that was submitted this many times the difference of their GPU times earlier"},
+    {.name = "stop_margin",
+     .type = ADL_POLICY_REAL,
+     .offset = OWN(stop_margin),
+     .value = "2",
+     .range = {.max = 1e6},
+     .tune = {.min = 1, .max = 16},
+     .help = "a running job moves only if it gains more than this many times what its stop costs, times its starts"},
 };
 
 /* ---- its life ---- */
@@ -152,6 +164,8 @@ static void add_node(struct adl_market *self, uint32_t index)
                                                  .type = bank->type,
                                                  .gpus = bank->gpu_count,
                                                  .told = {.bank = b, .free_gpus = bank->gpu_count}};
+        for (uint32_t g = bank->gpu_first; g < bank->gpu_first + bank->gpu_count; g++)
+            self->gpus[g] = (struct adl_agent_gpu){ADL_NONE, ADL_NONE, 0};
     }
 }
 
@@ -199,7 +213,9 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
                                              .energy = own->energy_weight,
                                              .sla = own->sla_weight,
                                              .fragment = own->fragment_weight,
-                                             .delay = own->delay_weight};
+                                             .delay = own->delay_weight,
+                                             .stop = own->stop_margin,
+                                             .stop_us = config->preemption_us};
     const int status = own->learned ? read_network(config, &self->valuation, err) : 0;
     if (status) {
         destroy(self);
@@ -280,6 +296,8 @@ static int reserve(struct adl_market *self, const struct adl_state *state, uint3
         auction->live = true;
         auction->part_room = (spec->flags & ADL_JOB_SPAN) ? most : 0;
         auction->bytes = 0;
+        auction->hint = ADL_NONE;
+        auction->leaves = false;
         self->jobs++;
         self->live++;
         self->live_parts += auction->part_room;
@@ -306,8 +324,10 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
     auction->id = state->jobs[slot].spec.id;
     auction->phase = ADL_AUCTION_NEW;
     auction->tries = auction->vain = 0;
-    auction->moved = 0;
-    auction->hint = ADL_NONE;
+    if (!auction->leaves) {
+        auction->moved = 0;
+        auction->hint = ADL_NONE;
+    }
     auction->rest_us = adl_rest_us(state, slot);
     auction->need_us = adl_rest_cost_us(state, slot);
     self->arrivals[self->arrival_count++] = slot;
@@ -370,13 +390,20 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
 
 /* ---- decisions ---- */
 
+static void announce_again(struct adl_market *self, uint32_t slot)
+{
+    if (self->auctions[slot].entry != ADL_NONE)
+        adl_market_drop_entry(self, self->auctions[slot].entry);
+    adl_market_announce(self, slot);
+}
+
 /* A start of the last plan that was not carried out: the guard decided. */
 static void check_started(struct adl_market *self)
 {
     for (uint32_t i = 0; i < self->started_count; i++) {
         const uint32_t slot = self->started[i];
         if (self->auctions[slot].phase == ADL_AUCTION_STARTED && self->state->jobs[slot].phase == ADL_PHASE_PENDING)
-            adl_market_announce(self, slot);
+            announce_again(self, slot);
     }
     self->started_count = 0;
 }

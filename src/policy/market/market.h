@@ -1,5 +1,5 @@
-/* market: the private header of policy market: hosting.c (an agent's side), auction.c (the auctioneer's), gang.c
- * (gangs across nodes), market.c (the policy). */
+/* market: the private header of policy market: hosting.c, moving.c and crash.c (an agent's side), auction.c (the
+ * auctioneer's), gang.c (gangs across nodes), market.c (the policy). */
 #ifndef ADLRO_POLICY_MARKET_MARKET_H
 #define ADLRO_POLICY_MARKET_MARKET_H
 
@@ -42,6 +42,7 @@ struct adl_auction {
     uint32_t vain;   /* announcements in vain since anything changed in the cluster */
     bool stalled;    /* it waits for a change */
     uint8_t moved;   /* as in what is announced */
+    bool leaves;     /* it is being stopped, and hint holds GPUs for it */
     uint16_t asked, answered;
     uint8_t bid_count;                       /* of those below */
     uint32_t winner;                         /* agent */
@@ -78,8 +79,8 @@ struct adl_peer {
 
 struct adl_market_options {
     int64_t agent_nodes, asked;
-    bool bids, gossip, learned;
-    double price_weight, energy_weight, sla_weight, fragment_weight, delay_weight, rank_weight;
+    bool bids, gossip, learned, moves;
+    double price_weight, energy_weight, sla_weight, fragment_weight, delay_weight, rank_weight, stop_margin;
 };
 
 struct adl_inquiries;
@@ -147,8 +148,22 @@ void adl_market_sense(struct adl_market *market, uint32_t agent);      /* it loo
 void adl_market_act(struct adl_market *market, uint32_t agent);
 void adl_market_agent_hears(struct adl_market *market, const struct adl_message *message);
 void adl_market_drop_entry(struct adl_market *market, uint32_t entry);
-void adl_market_crash(struct adl_market *market, uint32_t agent); /* or, if it is down, its return */
 void adl_market_send_up(struct adl_market *market, uint32_t agent, struct adl_message message);
+void adl_market_remind_self(struct adl_market *market, uint32_t agent, uint8_t kind, const struct adl_announced *job,
+                            int64_t time_us);
+void adl_market_give_back(struct adl_market *market, uint32_t entry, uint32_t to);
+bool adl_market_is_pending(const struct adl_market *market, const struct adl_entry *it);
+/* An entry that holds GPUs of its bank, or ADL_NONE: there is no room for it. */
+uint32_t adl_market_hold(struct adl_market *market, uint32_t agent, const struct adl_announced *job);
+void adl_market_see_end(struct adl_market *market, uint32_t gpu, int64_t end_us); /* when its job will leave */
+
+/* crash.c */
+void adl_market_crash(struct adl_market *market, uint32_t agent); /* or, if it is down, its return */
+
+/* moving.c: jobs that go from one agent to another, waiting or running */
+void adl_market_look_for_work(struct adl_market *market, uint32_t agent, const struct adl_message *peers);
+void adl_market_peer_hears(struct adl_market *market, const struct adl_message *message);
+void adl_market_end_hold(struct adl_market *market, uint32_t agent, uint32_t slot); /* it bids for the job itself */
 
 /* auction.c: the auctioneer's side */
 void adl_market_announce(struct adl_market *market, uint32_t slot);
@@ -157,6 +172,7 @@ void adl_market_close(struct adl_market *market, uint32_t slot); /* the job is g
 void adl_market_pause(struct adl_market *market, uint32_t slot); /* it is announced again later */
 void adl_market_announce_stalled(struct adl_market *market);
 void adl_market_send_down(struct adl_market *market, uint32_t agent, struct adl_message message);
+void adl_market_send_across(struct adl_market *market, uint32_t from, uint32_t to, struct adl_message message);
 struct adl_announced adl_market_describe(const struct adl_market *market, uint32_t slot, uint32_t type, bool part);
 void adl_market_remind(struct adl_market *market, uint32_t slot, int64_t time_us);
 /* Sends a message that has its ends, and counts its bytes for its job. */

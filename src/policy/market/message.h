@@ -19,7 +19,7 @@ enum adl_message_kind {
     ADL_MESSAGE_WELCOME, /* its HELLO has arrived */
     ADL_MESSAGE_COMMIT,  /* the gang starts on the GPUs that it holds */
     ADL_MESSAGE_ABORT,   /* that part of a gang is no longer the agent's */
-    ADL_MESSAGE_PEERS,   /* agents whose jobs wait, because it said that it is idle */
+    ADL_MESSAGE_PEERS,   /* agents whose jobs wait, and a bank where jobs run, because it said that it is idle */
     /* agent to auctioneer */
     ADL_MESSAGE_BID,
     ADL_MESSAGE_ACK,    /* of an AWARD */
@@ -28,8 +28,12 @@ enum adl_message_kind {
     ADL_MESSAGE_ABLE,   /* it could hold the GPUs of its part now, before the planned time; or no longer */
     ADL_MESSAGE_READY,  /* it holds the GPUs of its part of a gang */
     ADL_MESSAGE_LOAD,   /* its load has changed */
+    ADL_MESSAGE_LEAVES, /* it stops a job that will run on GPUs that another agent holds for it */
     /* agent to agent */
     ADL_MESSAGE_STEAL, /* it is idle: return a job that it could run */
+    ADL_MESSAGE_MOVE,  /* it is idle: would a job that runs in this bank be done sooner here? */
+    ADL_MESSAGE_OFFER, /* this one would: hold GPUs for it */
+    ADL_MESSAGE_TAKE,  /* it holds them */
     /* to itself: these are timers, and no network loses them */
     ADL_MESSAGE_DUE,   /* an auction: nobody has answered for too long */
     ADL_MESSAGE_AGAIN, /* an agent: send RETURN or HELLO again if they were not answered */
@@ -52,7 +56,10 @@ struct adl_announced {
     uint8_t moved;                 /* how often an agent has given it to another */
     bool part;                     /* GPUs of a gang that no bank can hold ... */
     uint32_t bank;                 /* ... in this bank, or ADL_NONE */
+    uint8_t attempts;              /* how often it has started */
+    bool preemptible;              /* it may be stopped */
     int32_t cpu_cores, memory_mib; /* per GPU */
+    int64_t checkpoint_us;         /* a stop loses its work since the last one; 0: none, INT64_MAX: all of this run */
     int64_t run_us;                /* expected on that type */
     int64_t key_us;                /* its place in every queue, least first */
     int64_t since_us;              /* it could have started at this time, had it never waited */
@@ -61,6 +68,7 @@ struct adl_announced {
     int64_t hold_us;               /* AWARD of a part: how long to hold GPUs for the others from then on */
     struct {
         uint32_t type;        /* ADL_NONE = no more */
+        float run_us;         /* expected there */
         float cost_us;        /* run and price there, without a wait */
     } others[ADL_TOLD_TYPES]; /* of the types that it may run on, the asked one included, least cost first */
     float price;              /* of the type: jobs that wait for it, for each of its GPUs, as heard of late */
@@ -86,15 +94,19 @@ struct adl_message {
     int64_t start_us;  /* BID: when it would start; READY: until when GPUs are held */
     uint64_t held;     /* READY: these GPUs of the bank */
     uint16_t now_gpus; /* BID for a part, ABLE: GPUs that it could hold now */
-    uint32_t peers[2]; /* PEERS; STEAL: peers[0] has the mask of types that are free */
+    uint32_t peers[2]; /* PEERS; STEAL: peers[0] has the mask of types that are free; LEAVES: peers[0] gets the job */
+    uint32_t runner;   /* PEERS: the agent of a bank where jobs run, or ADL_NONE */
+    uint32_t bank;     /* PEERS, MOVE: that bank */
+    float prices[2];   /* PEERS, MOVE: of its type, and of the idle agent's */
 };
 
 /* Bytes that a message of the kind takes on a wire: what its fields need. */
 static inline uint32_t adl_message_bytes(uint8_t kind)
 {
-    enum { HEAD_BYTES = 17, ID_BYTES = 8, JOB_BYTES = 79 + 5 * ADL_TOLD_TYPES, LOAD_BYTES = 16 };
+    enum { HEAD_BYTES = 17, ID_BYTES = 8, JOB_BYTES = 89 + 9 * ADL_TOLD_TYPES, LOAD_BYTES = 16 };
     switch (kind) {
     case ADL_MESSAGE_ASK:
+    case ADL_MESSAGE_OFFER:
         return HEAD_BYTES + JOB_BYTES;
     case ADL_MESSAGE_AWARD:
         return HEAD_BYTES + JOB_BYTES + 16;
@@ -103,6 +115,9 @@ static inline uint32_t adl_message_bytes(uint8_t kind)
     case ADL_MESSAGE_LOAD:
         return HEAD_BYTES + LOAD_BYTES;
     case ADL_MESSAGE_PEERS:
+        return HEAD_BYTES + 24;
+    case ADL_MESSAGE_MOVE:
+        return HEAD_BYTES + 16;
     case ADL_MESSAGE_STEAL:
         return HEAD_BYTES + 8;
     case ADL_MESSAGE_READY:

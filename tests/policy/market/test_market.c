@@ -189,7 +189,10 @@ static const struct adl_network_model bad = {
 
 /* What happens to each job, and where jobs start during a partition. */
 struct diary {
-    uint32_t starts[JOBS + 1], ends[JOBS + 1];
+    uint32_t starts[JOBS + 1], stops[JOBS + 1], ends[JOBS + 1];
+    uint32_t type[JOBS + 1];           /* on which a job started last */
+    uint32_t twice;                    /* starts of a job that had not left its GPUs */
+    uint32_t moves, changes;           /* stops, and starts after one on another type */
     uint64_t cut_starts, other_starts; /* on nodes of agents that are cut off, and of others meanwhile */
 };
 
@@ -207,12 +210,18 @@ static int on_command(void *self, const struct adl_command *command, const uint3
                       const struct adl_state *state)
 {
     struct diary *diary = self;
+    const uint64_t id = state->jobs[command->job].spec.id;
+    diary->moves += command->kind == ADL_COMMAND_PREEMPT;
     if (command->kind != ADL_COMMAND_START)
         return 0;
+    const uint32_t type = adl_gpu_type_of(state->cluster, gpus[0]);
+    diary->twice += diary->starts[id] != diary->stops[id];
+    diary->changes += diary->starts[id] > 0 && type != diary->type[id];
+    diary->type[id] = type;
     const struct adl_network *network = &made->network;
     const double since_s = (double)state->now_us * 1e-6 - network->model.partition_start_s;
     const uint32_t agent = made->node_agent[adl_gpu_node_of(state->cluster, gpus[0])];
-    diary->starts[state->jobs[command->job].spec.id]++;
+    diary->starts[id]++;
     if (adl_network_cut(network, agent, state->now_us))
         diary->cut_starts++;
     else if (since_s >= 0 && since_s < network->model.partition_s)
@@ -225,6 +234,8 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
     struct diary *diary = self;
     if (event->kind == ADL_EVENT_FINISH)
         diary->ends[state->jobs[event->job].spec.id]++;
+    if (event->kind == ADL_EVENT_EVICT)
+        diary->stops[state->jobs[event->job].spec.id]++;
     return 0;
 }
 
@@ -281,7 +292,17 @@ static void end(struct world *w)
     adl_world_sim_destroy(w->sim);
 }
 
-/* Runs to the end: nothing is refused, and each job starts and ends once. Returns the hash of all plans. */
+/* No agent holds GPUs, and none remembers a job that runs: all have ended. */
+static void check_rest(const struct adl_market *market)
+{
+    for (uint32_t b = 0; b < market->cluster->bank_count; b++)
+        assert_int_equal(market->banks[b].held, 0);
+    for (uint32_t g = 0; g < market->cluster->gpu_count; g++)
+        assert_int_equal(market->gpus[g].entry, ADL_NONE);
+}
+
+/* Runs to the end: nothing is refused, each job ends once, and starts once and again after each stop. Returns the hash
+ * of all plans. */
 static uint64_t run_whole(const struct adl_scenario *scenario, uint64_t seed, struct diary *diary,
                           struct adl_traffic *ret_traffic)
 {
@@ -295,8 +316,10 @@ static uint64_t run_whole(const struct adl_scenario *scenario, uint64_t seed, st
     if (counts->refused > 0)
         fail_msg("%d refused: %s", (int)counts->refused, counts->last_refusal.text);
     for (uint32_t id = 1; id <= JOBS; id++)
-        if (diary->starts[id] != 1 || diary->ends[id] != 1)
-            fail_msg("job %u: %u starts, %u ends", id, diary->starts[id], diary->ends[id]);
+        if (diary->starts[id] != 1 + diary->stops[id] || diary->ends[id] != 1)
+            fail_msg("job %u: %u starts, %u stops, %u ends", id, diary->starts[id], diary->stops[id], diary->ends[id]);
+    assert_int_equal(diary->twice, 0);
+    check_rest(made);
     check_agreement(made, adl_engine_state(w.engine));
     *ret_traffic = made->network.traffic;
     end(&w);
@@ -313,9 +336,25 @@ static void every_job_runs_once_though_messages_are_lost_and_agents_crash(void *
     for (uint64_t seed = 1; seed <= 3; seed++) {
         const uint64_t hash = run_whole(&scenario, seed, &diary, &traffic);
         assert_true(traffic.lost > 100 && traffic.doubled > 100);
+        assert_true(diary.moves > 0);
         if (seed == 1)
             assert_true(hash == run_whole(&scenario, seed, &diary, &traffic)); /* equal seeds, equal plans */
     }
+    adl_scenario_clear(&scenario);
+}
+
+static void running_jobs_move_to_gpus_where_they_end_earlier(void **state)
+{
+    (void)state;
+    static struct diary diary;
+    struct adl_traffic traffic;
+    struct adl_scenario scenario = load(200);
+    run_whole(&scenario, 1, &diary, &traffic);
+    assert_true(diary.moves > 10);
+    assert_true(diary.changes > diary.moves * 9 / 10); /* GPUs of the other type are held meanwhile */
+    set_option(&scenario, "moves", "false");
+    run_whole(&scenario, 1, &diary, &traffic);
+    assert_int_equal(diary.moves, 0);
     adl_scenario_clear(&scenario);
 }
 
@@ -355,12 +394,15 @@ static void a_copy_decides_alike_with_messages_on_their_way(void **state)
     adl_scenario_clear(&scenario);
 }
 
-/* Bytes about a job that runs in one node, by asked agents and the number of announcements. */
+/* Bytes about a job that runs in one node, by asked agents and the number of announcements: a move is of a waiting job,
+ * which is returned, or of a running one, which is offered. */
 static uint64_t bytes_at_most(uint64_t asked)
 {
     const uint64_t each = asked * (adl_message_bytes(ADL_MESSAGE_ASK) + adl_message_bytes(ADL_MESSAGE_BID)) +
                           adl_message_bytes(ADL_MESSAGE_AWARD) + adl_message_bytes(ADL_MESSAGE_ACK) +
-                          adl_message_bytes(ADL_MESSAGE_RETURN) + adl_message_bytes(ADL_MESSAGE_SETTLED);
+                          adl_message_bytes(ADL_MESSAGE_RETURN) + adl_message_bytes(ADL_MESSAGE_SETTLED) +
+                          adl_message_bytes(ADL_MESSAGE_OFFER) + adl_message_bytes(ADL_MESSAGE_TAKE) +
+                          adl_message_bytes(ADL_MESSAGE_LEAVES);
     return each * (1 + ADL_MARKET_MOVES_MAX);
 }
 
@@ -411,6 +453,7 @@ int main(void)
         cmocka_unit_test(a_waiting_jobs_explanation_has_the_bids),
         cmocka_unit_test(a_gang_that_does_not_come_together_lets_its_gpus_go),
         cmocka_unit_test(every_job_runs_once_though_messages_are_lost_and_agents_crash),
+        cmocka_unit_test(running_jobs_move_to_gpus_where_they_end_earlier),
         cmocka_unit_test(during_a_partition_both_halves_start_jobs_and_afterwards_they_agree),
         cmocka_unit_test(a_copy_decides_alike_with_messages_on_their_way),
         cmocka_unit_test(what_a_job_costs_in_messages_is_bounded),

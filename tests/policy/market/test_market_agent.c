@@ -12,7 +12,7 @@
 
 #define AGENTS  5
 #define GPUS    4
-#define ENTRIES 16
+#define ENTRIES 32
 #define NOW     1000000
 
 /* All that a market of five nodes with four GPUs each keeps. */
@@ -20,6 +20,7 @@ struct memory {
     struct adl_market_agent agents[AGENTS];
     struct adl_agent_bank banks[AGENTS];
     struct adl_agent_node nodes[AGENTS];
+    struct adl_agent_gpu gpus[AGENTS * GPUS];
     int64_t ends_us[AGENTS * GPUS];
     struct adl_entry entries[ENTRIES];
     struct adl_order_node order[ENTRIES];
@@ -41,8 +42,10 @@ static void set_up(struct memory *m)
         m->banks[a] = (struct adl_agent_bank){.free_mask = 0xf, .gpus = GPUS, .up_gpus = GPUS};
         m->nodes[a] =
             (struct adl_agent_node){.free_cores = 32, .free_memory_mib = 4096, .cores = 32, .memory_mib = 4096};
-        for (uint32_t g = 0; g < GPUS; g++)
+        for (uint32_t g = 0; g < GPUS; g++) {
+            m->gpus[a * GPUS + g] = (struct adl_agent_gpu){ADL_NONE, ADL_NONE, 0};
             m->ends_us[a * GPUS + g] = ADL_END_IDLE;
+        }
     }
 }
 
@@ -51,6 +54,7 @@ static struct adl_agent_view view_of(const struct memory *m, uint32_t agent, con
     return (struct adl_agent_view){.self = &m->agents[agent],
                                    .banks = &m->banks[agent],
                                    .nodes = &m->nodes[agent],
+                                   .gpus = &m->gpus[agent * GPUS],
                                    .ends_us = &m->ends_us[agent * GPUS],
                                    .entries = m->entries,
                                    .order = m->order,
@@ -60,15 +64,16 @@ static struct adl_agent_view view_of(const struct memory *m, uint32_t agent, con
 
 static struct adl_announced job_of(uint16_t gpus, int64_t run_us)
 {
-    return (struct adl_announced){.types = 1,
-                                  .gpus = gpus,
-                                  .bank = ADL_NONE,
-                                  .cpu_cores = 1,
-                                  .run_us = run_us,
-                                  .key_us = run_us * gpus,
-                                  .since_us = NOW,
-                                  .due_us = INT64_MAX,
-                                  .others = {{0, (float)run_us}, {1, 2 * (float)run_us}, {ADL_NONE, 0}}};
+    return (struct adl_announced){
+        .types = 1,
+        .gpus = gpus,
+        .bank = ADL_NONE,
+        .cpu_cores = 1,
+        .run_us = run_us,
+        .key_us = run_us * gpus,
+        .since_us = NOW,
+        .due_us = INT64_MAX,
+        .others = {{0, (float)run_us, (float)run_us}, {1, 2 * (float)run_us, 2 * (float)run_us}, {ADL_NONE, 0, 0}}};
 }
 
 static void run_on(struct memory *m, uint32_t agent, uint32_t gpu, int64_t end_us)
@@ -267,6 +272,73 @@ static void an_agent_keeps_a_job_that_would_be_done_later_elsewhere(void **state
     assert_int_equal(adl_agent_spare(&view, 1, 4, NOW), longer);
 }
 
+/* ---- running jobs that move ---- */
+
+/* A job that the agent has started on type 1 for NOW - ran to NOW + rest; on type 0 it takes half of that. */
+static uint32_t run_job(struct memory *m, uint32_t agent, uint32_t gpu, int64_t ran_us, int64_t rest_us)
+{
+    const uint32_t entry = m->entry_count++;
+    struct adl_announced job = job_of(1, (ran_us + rest_us) / 2);
+    job.type = 1;
+    job.preemptible = true;
+    job.checkpoint_us = 100;
+    m->banks[agent].type = 1;
+    m->entries[entry] = (struct adl_entry){
+        .job = job, .phase = ADL_ENTRY_RUNS, .agent = agent, .to = ADL_NONE, .held = UINT64_C(1) << gpu};
+    m->gpus[agent * GPUS + gpu] = (struct adl_agent_gpu){entry, entry, NOW - ran_us};
+    run_on(m, agent, gpu, NOW + rest_us);
+    return entry;
+}
+
+static const struct adl_wanted idle = {.bank = 0, .type = 0, .gpus = 4};
+
+static void the_running_job_moves_that_gains_most_beyond_the_price_of_its_stop(void **state)
+{
+    (void)state;
+    const struct adl_bid_weights weights = {.price = 1, .stop = 2, .stop_us = 10};
+    struct memory m;
+    set_up(&m);
+    const struct adl_agent_view view = view_of(&m, 0, &weights);
+    assert_int_equal(adl_agent_relieve(&view, &idle, NOW).entry, ADL_NONE);
+    run_job(&m, 0, 0, 250, 800);
+    const uint32_t longer = run_job(&m, 0, 2, 330, 1000);
+    const struct adl_relief relief = adl_agent_relieve(&view, &idle, NOW);
+    assert_int_equal(relief.entry, longer);
+    assert_true(relief.here_us == 1000); /* there: the rest and 30 since the checkpoint at half, and the stop */
+    assert_true(relief.there_us > 524.9 && relief.there_us < 525.1);
+    assert_true(relief.gain_us > 344.9 && relief.gain_us < 345.1);
+    m.entries[longer].job.attempts = 5; /* what a stop costs counts six times */
+    assert_int_not_equal(adl_agent_relieve(&view, &idle, NOW).entry, longer);
+}
+
+static void a_running_job_stays_that_must_or_that_gains_nothing(void **state)
+{
+    (void)state;
+    const struct adl_bid_weights weights = {.price = 1, .stop = 2, .stop_us = 10};
+    struct memory m;
+    set_up(&m);
+    const uint32_t entry = run_job(&m, 0, 1, 300, 1000);
+    const struct adl_entry before = m.entries[entry];
+    const struct adl_agent_view view = view_of(&m, 0, &weights);
+    assert_int_equal(adl_agent_relieve(&view, &idle, NOW).entry, entry);
+    m.entries[entry].job.preemptible = false;
+    assert_int_equal(adl_agent_relieve(&view, &idle, NOW).entry, ADL_NONE);
+    m.entries[entry] = before;
+    m.entries[entry].job.moved = ADL_MARKET_MOVES_MAX;
+    assert_int_equal(adl_agent_relieve(&view, &idle, NOW).entry, ADL_NONE);
+    m.entries[entry] = before;
+    m.entries[entry].stopped = true;
+    assert_int_equal(adl_agent_relieve(&view, &idle, NOW).entry, ADL_NONE);
+    m.entries[entry] = before;
+    m.entries[entry].job.gpus = 5; /* more than are free there */
+    assert_int_equal(adl_agent_relieve(&view, &idle, NOW).entry, ADL_NONE);
+    m.entries[entry] = before;
+    const struct adl_wanted dear = {.bank = 0, .type = 0, .gpus = 4, .price = 1}; /* as fast again, at twice the cost */
+    assert_int_equal(adl_agent_relieve(&view, &dear, NOW).entry, ADL_NONE);
+    m.ends_us[1] = NOW + 60; /* it saves less than its stop costs */
+    assert_int_equal(adl_agent_relieve(&view, &idle, NOW).entry, ADL_NONE);
+}
+
 /* ---- locality ---- */
 
 /* Garbage wherever the agent has nothing. */
@@ -278,6 +350,12 @@ static void poison(struct memory *m, uint32_t agent)
     m->banks[agent] = before.banks[agent];
     m->nodes[agent] = before.nodes[agent];
     memcpy(&m->ends_us[agent * GPUS], &before.ends_us[agent * GPUS], GPUS * sizeof *m->ends_us);
+    memcpy(&m->gpus[agent * GPUS], &before.gpus[agent * GPUS], GPUS * sizeof *m->gpus);
+    for (uint32_t g = 0; g < GPUS; g++) {
+        const uint32_t e = before.gpus[agent * GPUS + g].entry;
+        if (e != ADL_NONE)
+            m->entries[e] = before.entries[e];
+    }
     for (uint32_t e = before.agents[agent].queue.first; e != ADL_NONE; e = before.order[e].next) {
         m->entries[e] = before.entries[e];
         m->order[e] = before.order[e];
@@ -288,6 +366,7 @@ struct decided {
     struct adl_bid bids[3];
     float features[2][ADL_BID_FEATURES], factors[2]; /* of the network, for what it may bid for */
     struct adl_agent_choice choice;
+    struct adl_relief relief;
     uint32_t spare;
     double load;
     struct adl_bank_load told;
@@ -324,6 +403,11 @@ static void decide(const struct memory *m, uint32_t agent, struct decided *ret)
         ret->factors[i] = adl_valuation_log(network, ret->features[i], NULL);
     }
     ret->choice = adl_agent_choose(&view, NOW);
+    const struct adl_wanted wanted = {.type = 1, .gpus = 4, .own_price = 10};
+    const struct adl_relief relief = adl_agent_relieve(&view, &wanted, NOW);
+    ret->relief.entry = relief.entry;
+    ret->relief.gain_us = relief.gain_us;
+    ret->relief.run_us = relief.run_us;
     ret->spare = adl_agent_spare(&view, 1, 2, NOW);
     ret->load = adl_agent_load(&view, 0);
     const struct adl_bank_load told = adl_agent_tell(&view, 0, NOW);
@@ -344,13 +428,18 @@ static void an_agent_decides_the_same_bits_when_all_other_memory_is_garbage(void
     set_up(&m);
     for (uint32_t a = 0; a < AGENTS; a++)
         for (uint32_t g = 0; g < a; g++)
-            run_on(&m, a, g, NOW + 1000 * (a + 1) + 10 * g);
-    for (uint32_t i = 0; i < ENTRIES; i++)
+            run_job(&m, a, g, 50, 1000 * (a + 1) + 10 * g);
+    for (uint32_t e = 0; e < m.entry_count; e++)
+        m.entries[e].job.type = 0; /* as jobs that wait */
+    for (uint32_t a = 0; a < AGENTS; a++)
+        m.banks[a].type = 0;
+    for (uint32_t i = 0; i < 16; i++)
         queue_job(&m, i % AGENTS, job_of((uint16_t)(1 + i % 4), 50 + 13 * i));
     for (uint32_t a = 0; a < AGENTS; a++) {
         poisoned = m;
         poison(&poisoned, a);
         decide(&m, a, &whole);
+        assert_int_equal(whole.relief.entry != ADL_NONE, a > 0); /* it would move a job, if one runs */
         decide(&poisoned, a, &alone);
         assert_memory_equal(&whole, &alone, sizeof whole);
         differ |= a > 0 && (whole.factors[0] < first || whole.factors[0] > first);
@@ -419,6 +508,8 @@ int main(void)
         cmocka_unit_test(gpus_that_are_held_for_a_gang_are_nobody_elses),
         cmocka_unit_test(an_agent_gives_away_the_job_that_gains_most_for_its_gpu_time),
         cmocka_unit_test(an_agent_keeps_a_job_that_would_be_done_later_elsewhere),
+        cmocka_unit_test(the_running_job_moves_that_gains_most_beyond_the_price_of_its_stop),
+        cmocka_unit_test(a_running_job_stays_that_must_or_that_gains_nothing),
         cmocka_unit_test(an_agent_decides_the_same_bits_when_all_other_memory_is_garbage),
         cmocka_unit_test(a_network_of_zeros_leaves_bids_alone_and_no_network_leaves_its_limits),
         cmocka_unit_test(a_network_is_read_back_and_a_damaged_file_is_refused),
