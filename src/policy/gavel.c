@@ -176,7 +176,7 @@ static int create_parts(struct gavel *self, const struct adl_policy_config *conf
     self->kinds = calloc(KINDS_MAX, sizeof *self->kinds);
     self->keys = calloc(KINDS_MAX, sizeof *self->keys);
     self->table = calloc(TABLE_SIZE, sizeof *self->table);
-    if (!self->kinds || !self->keys || !self->table || adl_shares_create(KINDS_MAX, &self->shares))
+    if (!self->kinds || !self->keys || !self->table || adl_shares_create(KINDS_MAX, self->types, &self->shares))
         return ADL_ENOMEM;
     return adl_rounds_create(self->cluster, &rounds, seed, &self->rounds);
 }
