@@ -11,7 +11,7 @@
 #define SWAPS       2000
 #define ITERATIONS  1500
 #define GROUPS_FULL 128 /* with more groups these limits shrink in proportion */
-#define EXACT_GPUS  256 /* on larger clusters the exact solver is not asked: its programs take seconds */
+#define EXACT_GPUS  256 /* on larger clusters the exact solver, whose work grows with the groups, is not asked */
 #define GAP         0.001
 
 int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_config *config,
