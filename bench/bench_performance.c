@@ -2,6 +2,7 @@
  * minutes. Writes docs/performance.md and docs/pictures/performance.svg, and says on standard output how far it is. */
 #include "agree_gavel.h"
 #include "cost_plot.h"
+#include "decision_cost.h"
 #include "environment_rate.h"
 #include "experiment/run.h"
 #include "sim_cost.h"
@@ -10,11 +11,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PAGE      ADL_SOURCE_DIR "/docs/performance.md"
 #define PICTURE   ADL_SOURCE_DIR "/docs/pictures/performance.svg"
 #define SCENARIOS ADL_SOURCE_DIR "/scenarios/"
+#define PHILLY    ADL_SOURCE_DIR "/../shared/data/philly/philly_2017_sep_oct.csv"
 
 #define BUDGET_S 150 /* of processor time, after which no point of a curve and no row of a peer is begun */
 
@@ -214,6 +218,24 @@ static double best_rate(const struct agree_row *row, struct peer_trace *trace)
     return best;
 }
 
+/* How many times as fast as the peer this row has to be; 0 = no bar. */
+static double bar_of(const struct agree_row *row, const struct agree_peer_info *peer)
+{
+    const bool preemptive = strcmp(row->policy, "las") == 0 || strcmp(row->policy, "srtf") == 0;
+    if (preemptive && strcmp(peer->name, "Tiresias") == 0)
+        return 500;
+    return strcmp(row->policy, "easy") == 0 && strcmp(peer->name, "RLScheduler") == 0 ? 100 : 0;
+}
+
+static void say_ratio(double rate, const char *peer, double theirs, double bar)
+{
+    say(" %.0f | %s %.0f | %.0f |", rate, peer, theirs, rate / theirs);
+    if (bar > 0)
+        say(" %.0f: %s |\n", bar, verdict(rate >= bar * theirs));
+    else
+        say(" |\n");
+}
+
 static void say_row_of_peer(const struct agree_row *row)
 {
     struct peer_trace trace;
@@ -222,8 +244,8 @@ static void say_row_of_peer(const struct agree_row *row)
     if (!peer || row->demand == AGREE_SHOWN || spent_s() > BUDGET_S || peer_read(row->trace, &trace, &err))
         return;
     const double rate = best_rate(row, &trace);
-    say("| %s, %u × %u | `%s`, %s | %.0f | %s %.0f | %.0f |\n", row->trace, row->nodes, row->gpus, row->policy,
-        row->rule, rate, peer->name, peer->jobs_per_s, rate / peer->jobs_per_s);
+    say("| %s, %u × %u | `%s`, %s |", row->trace, row->nodes, row->gpus, row->policy, row->rule);
+    say_ratio(rate, peer->name, peer->jobs_per_s, bar_of(row, peer));
     free(trace.jobs);
 }
 
@@ -236,12 +258,18 @@ static void say_gavel(void)
         return;
     for (size_t i = 0; i < AGREE_GAVEL_ROWS; i++) {
         struct agree_gavel_row row = agree_gavel_rows[i];
-        struct agree_gavel_answer ours = {0};
+        double best = 0, all_s = 0;
         row.seeds = 1;
-        if (agree_gavel_run(&gavel, &row, &ours, &err))
-            die(err.text);
-        const double rate = (double)ours.jobs / ours.wall_s;
-        say("| g300, 108 | `gavel`, %s | %.0f | Gavel %.0f | %.0f |\n", row.rule, rate, theirs, rate / theirs);
+        for (int run = 0; run == 0 || (run < 100 && all_s < 0.2); run++) {
+            struct agree_gavel_answer ours = {0};
+            if (agree_gavel_run(&gavel, &row, &ours, &err))
+                die(err.text);
+            const double rate = (double)ours.jobs / ours.wall_s;
+            all_s += ours.wall_s;
+            best = rate > best ? rate : best;
+        }
+        say("| g300, 108 | `gavel`, %s |", row.rule);
+        say_ratio(best, "Gavel", theirs, 500);
     }
     agree_gavel_close(&gavel);
 }
@@ -258,11 +286,72 @@ static void say_peers(void)
         return;
     }
     free(trace.jobs);
-    say("| trace, GPUs | policy and rule | jobs/s | peer, jobs/s | ratio |\n|---|---|---|---|---|\n");
+    say("| trace, GPUs | policy and rule | jobs/s | peer, jobs/s | ratio | bar |\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof agree_rows / sizeof *agree_rows; i++)
         say_row_of_peer(&agree_rows[i]);
     say_gavel();
     say("\n");
+}
+
+/* ---- decisions ---- */
+
+/* Processor time of a replay of Philly's two months; 0 without the trace. */
+static double philly_s(const char *policy)
+{
+    struct adl_scenario scenario;
+    struct adl_trace_supply *supply = NULL;
+    struct adl_error err;
+    struct adl_result result;
+    const double start_s = spent_s();
+    if (access(PHILLY, R_OK) != 0)
+        return 0;
+    if (adl_cluster_load(SCENARIOS "clusters/philly.yaml", &scenario, &err))
+        die(err.text);
+    const struct adl_trace_plan plan = {.path = PHILLY, .scenario = &scenario};
+    if (adl_trace_supply_create(&plan, &supply, &err))
+        die(err.text);
+    const struct adl_job_supply jobs = adl_trace_supply_jobs(supply);
+    const struct adl_run run = {.scenario = &scenario,
+                                .policy = adl_policy_find(policy),
+                                .seed = 1,
+                                .regime = ADL_REGIME_LEARNED,
+                                .supply = &jobs};
+    if (adl_run(&run, &result, &err))
+        die(err.text);
+    adl_trace_supply_destroy(supply);
+    adl_scenario_clear(&scenario);
+    return spent_s() - start_s;
+}
+
+static void say_decisions(void)
+{
+    static const char *const slow[] = {"conservative", "gogh"};
+    const uint32_t place = DECISION_PLACES - 1;
+    struct adl_scenario scenario;
+    decision_place_load(place, &scenario);
+    say("## Slow decisions\n\nThe two policies whose decisions cost most, on %s. Most calls of a\npolicy are the last "
+        "of "
+        "their instant and find nothing more to do, so the median says little.\n\n"
+        "| policy | p50, ms | p99, ms | longest, ms | decisions | bar of p99 |\n|---|---|---|---|---|---|\n",
+        decision_place_name(place));
+    for (int i = 0; i < 2; i++) {
+        const struct decision_cost cost = decision_cost(place, &scenario, adl_policy_find(slow[i]));
+        const double bar_us = decision_bar_us(place, slow[i]);
+        say("| `%s` | %.3f | %.1f | %.1f | %zu |", slow[i], cost.p50_us * 1e-3, cost.p99_us * 1e-3, cost.most_us * 1e-3,
+            cost.count);
+        if (bar_us > 0)
+            say(" %.0f ms: %s |\n", bar_us * 1e-3, verdict(cost.p99_us <= bar_us));
+        else
+            say(" to be measurable: met |\n");
+    }
+    adl_scenario_clear(&scenario);
+    const double replay_s = philly_s("conservative");
+    if (replay_s > 0)
+        say("\n`conservative` replays Philly's two months (52,849 jobs on 624 GPUs, regime `learned`) in %.1f s of "
+            "processor time,\nreading included; the bar is 5 s: %s.\n\n",
+            replay_s, verdict(replay_s < 5));
+    else
+        say("\nPhilly's trace is not here.\n\n");
 }
 
 int main(int argc, char **argv)
@@ -282,6 +371,7 @@ int main(int argc, char **argv)
     say_events();
     say_peers();
     say_scale();
+    say_decisions();
     say_environments();
     say("Where the instructions of an event go, and what was done about it, is in "
         "[architecture.md](architecture.md#what-makes-it-fast).\n");

@@ -15,13 +15,6 @@ uint32_t adl_job_name_id(const char *name)
     return *name && id == 0 ? 1 : id;
 }
 
-int64_t adl_job_lost_us(const struct adl_job_spec *spec, int64_t ran_us)
-{
-    if (spec->stop_loss == ADL_LOSS_SINCE_CHECKPOINT && spec->checkpoint_us > 0)
-        return ran_us % spec->checkpoint_us;
-    return spec->stop_loss == ADL_LOSS_NOTHING ? 0 : ran_us;
-}
-
 const char *adl_stop_loss_name(int loss)
 {
     return loss_names[loss];

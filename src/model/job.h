@@ -72,7 +72,13 @@ enum adl_job_end {
 uint32_t adl_job_name_id(const char *name);
 
 /* How much of the time since a job last started a stop would have it repeat. */
-int64_t adl_job_lost_us(const struct adl_job_spec *spec, int64_t ran_us);
+static inline int64_t adl_job_lost_us(const struct adl_job_spec *spec, int64_t ran_us)
+{
+    if (spec->stop_loss == ADL_LOSS_NOTHING)
+        return 0;
+    return spec->stop_loss == ADL_LOSS_SINCE_CHECKPOINT && spec->checkpoint_us > 0 ? ran_us % spec->checkpoint_us
+                                                                                   : ran_us;
+}
 
 const char *adl_stop_loss_name(int loss); /* "nothing", "since_checkpoint", "all" */
 const char *adl_job_kind_name(int kind);  /* "training", ... */

@@ -14,6 +14,7 @@
 #include "policy/policy.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Reservations of conservative backfill. In one bank they are kept from decision to decision and cost little; over
  * several banks they are made again each time, so fewer jobs get one, as in production schedulers. */
@@ -191,13 +192,26 @@ static bool reserve(struct easy *self, const struct adl_state *state, uint32_t s
     return true;
 }
 
-/* Makes the reservations that were put off, in their order; false if one cannot be made. */
-static bool keep_word(struct easy *self, const struct adl_state *state)
+/* True if the job could start beside the reservations made so far. */
+static bool is_free_to_start(const struct easy *self, const struct adl_state *state, uint32_t slot,
+                             struct adl_plan *plan)
 {
+    const bool starts = adl_placement_start(state, slot, &self->place, plan);
+    adl_plan_reset(plan);
+    return starts;
+}
+
+/* Makes the reservations that were put off, in their order, until one is in the way of the job that wants to start: a
+ * further one would take no constraint away. False if one cannot be made. */
+static bool keep_word(struct easy *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
+{
+    uint32_t made = 0;
     bool kept = true;
-    for (uint32_t i = 0; i < self->owed_count && kept; i++)
-        kept = reserve(self, state, self->owed[i]);
-    self->owed_count = 0;
+    while (made < self->owed_count && kept &&
+           (self->place.reservation_count == 0 || is_free_to_start(self, state, slot, plan)))
+        kept = reserve(self, state, self->owed[made++]);
+    self->owed_count -= made;
+    memmove(self->owed, self->owed + made, self->owed_count * sizeof *self->owed);
     return kept;
 }
 
@@ -266,7 +280,7 @@ static bool pass(struct easy *self, const struct adl_state *state, bool put_off,
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE;) {
         const bool asked = self->owed_count > 0;
         const bool may_fit = !asked || fits_at_all(state, slot, place->share, plan);
-        if (may_fit && !keep_word(self, state))
+        if (may_fit && !keep_word(self, state, slot, plan))
             return false;
         if (may_fit && (place->share || adl_fit_room(state, slot)) && start(self, state, slot, plan)) {
             adl_walk_next(queue);
@@ -322,7 +336,7 @@ static bool still_settled(const struct easy *self, const struct adl_state *state
 static bool decide_arrived(struct easy *self, const struct adl_state *state, struct adl_plan *plan)
 {
     const bool fits = fits_at_all(state, self->arrived, self->place.share, plan);
-    if (fits && !keep_word(self, state))
+    if (fits && !keep_word(self, state, self->arrived, plan))
         return false;
     if (fits && start(self, state, self->arrived, plan))
         self->settled = note_start(self, state, plan);
@@ -429,6 +443,16 @@ static bool start_due(struct easy *self, const struct adl_state *state, struct a
     return true;
 }
 
+/* Makes all reservations that were put off; false if one cannot be made. */
+static bool keep_all(struct easy *self, const struct adl_state *state)
+{
+    bool kept = true;
+    for (uint32_t i = 0; i < self->owed_count && kept; i++)
+        kept = reserve(self, state, self->owed[i]);
+    self->owed_count = 0;
+    return kept;
+}
+
 /* As long as all goes as predicted, reservations made again would be the same: the jobs that started did not disturb
  * them, and nothing was free earlier. So only jobs that came since need one. True where all GPUs are in one bank;
  * elsewhere the place matters beside the time. False if reservations have to be made again. */
@@ -439,7 +463,7 @@ static bool follow_reservations(struct easy *self, const struct adl_state *state
         return false;
     if (!something_free(state))
         return true;
-    return keep_word(self, state) && start_due(self, state, plan);
+    return keep_all(self, state) && start_due(self, state, plan);
 }
 
 static int decide_conservative(void *policy, const struct adl_state *state, struct adl_plan *plan)

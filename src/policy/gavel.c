@@ -18,7 +18,8 @@
  *            another's: rounds go by owed time, or such a job would never run.
  * Where many X are equally good, their centre is taken: solve/shares.h.
  *
- * Up to KINDS_MAX jobs have variables of their own. With more, those that are alike (GPUs, relative speeds to 1/4096
+ * Up to KINDS_MAX jobs have variables of their own, but of those that `agnostic` cannot tell apart all share one set,
+ * which is exact. With more jobs, those that are alike (GPUs, relative speeds to 1/4096
  * and, where they matter, remaining time and age to a factor of 2) share one set; with more than KINDS_MAX kinds the
  * grain is doubled until they fit, which adl_gavel_counts tells.
  *
@@ -176,7 +177,7 @@ static int create_parts(struct gavel *self, const struct adl_policy_config *conf
     self->kinds = calloc(KINDS_MAX, sizeof *self->kinds);
     self->keys = calloc(KINDS_MAX, sizeof *self->keys);
     self->table = calloc(TABLE_SIZE, sizeof *self->table);
-    if (!self->kinds || !self->keys || !self->table || adl_shares_create(KINDS_MAX, &self->shares))
+    if (!self->kinds || !self->keys || !self->table || adl_shares_create(KINDS_MAX, self->types, &self->shares))
         return ADL_ENOMEM;
     return adl_rounds_create(self->cluster, &rounds, seed, &self->rounds);
 }
@@ -366,6 +367,22 @@ static uint32_t find_kind(struct gavel *self, const struct kind_key *key)
     return self->kind_count++;
 }
 
+/* agnostic: the kind of jobs that the program cannot tell from this one, empty if new; there is room for all. */
+static uint32_t find_equals(struct gavel *self, const struct adl_shares_kind *job)
+{
+    const size_t size = self->types * sizeof *job->speed;
+    const uint64_t hash = adl_hash_bytes(adl_hash_u64(adl_hash_start(), (uint64_t)job->gpus), job->speed, size);
+    uint32_t at = (uint32_t)hash & (TABLE_SIZE - 1);
+    for (; self->table[at] != ADL_NONE; at = (at + 1) & (TABLE_SIZE - 1)) {
+        const struct adl_shares_kind *kind = &self->kinds[self->table[at]];
+        if (kind->gpus == job->gpus && memcmp(kind->speed, job->speed, size) == 0)
+            return self->table[at];
+    }
+    self->kinds[self->kind_count].jobs = 0;
+    self->table[at] = self->kind_count;
+    return self->kind_count++;
+}
+
 /* A kind is the mean of its jobs. */
 static void add_to_kind(struct adl_shares_kind *kind, const struct adl_shares_kind *job)
 {
@@ -402,9 +419,12 @@ static bool sort_into_kinds(struct gavel *self, const struct adl_state *state, c
             continue;
         if (self->goal == ADL_SHARES_FINISH)
             compare_alone(self, slot, jobs->count, &job);
-        uint32_t found = jobs->count <= KINDS_MAX ? self->kind_count : ADL_NONE;
-        if (found != ADL_NONE) {
-            self->kinds[self->kind_count++].jobs = 0;
+        uint32_t found;
+        if (jobs->count <= KINDS_MAX && self->agnostic) {
+            found = find_equals(self, &job);
+        } else if (jobs->count <= KINDS_MAX) {
+            found = self->kind_count++;
+            self->kinds[found].jobs = 0;
         } else {
             const struct kind_key key = key_of(self, &job);
             found = find_kind(self, &key);

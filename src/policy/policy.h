@@ -54,7 +54,8 @@ struct adl_policy_ops {
      * then decide alike. 0 or ADL_ENOMEM. NULL: it cannot be copied. */
     int (*copy)(void *policy, const void *from);
 
-    double (*round_s)(const void *policy); /* optional: the present length of its rounds, for reports */
+    bool (*tracks_running)(const void *policy); /* optional: what track_running says, where options decide that */
+    double (*round_s)(const void *policy);      /* optional: the present length of its rounds, for reports */
 
     /* Optional: why a waiting job waits, in words (policy/mechanism/reason.h), as the policy sees it now. */
     void (*explain)(void *policy, const struct adl_state *, uint32_t slot, char *ret, size_t size);

@@ -117,6 +117,12 @@ static int copy(void *policy, const void *from)
     return 0;
 }
 
+/* Only the strict form goes through running jobs by their ends; the list has an order of its own. */
+static bool tracks_running(const void *policy)
+{
+    return !((const struct srtf *)policy)->listed;
+}
+
 /* Time weighed by the GPUs of a job: exact where the power is 0 or 1. */
 static int64_t weigh(const struct srtf *self, int64_t time_us, uint16_t gpus)
 {
@@ -145,31 +151,37 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
         adl_preemptive_list_remove(&self->list, event->job);
 }
 
-/* What rank would say of a running job, were it stopped now and had it kept all its work. */
-static int64_t left_now(const struct srtf *self, const struct adl_state *state, uint32_t slot)
+/* Time that a running job would take on its best type, of what it would take where it is. */
+static int64_t on_best_type(const struct adl_state *state, uint32_t slot, int64_t left_us)
 {
     const struct adl_job *job = &state->jobs[slot];
-    int64_t left_us = job->expected_us > state->now_us ? job->expected_us - state->now_us : 0;
-    if (job->eligible & (job->eligible - 1)) { /* more than one type */
-        const int64_t here_us = job->expected_us - job->start_us;
-        const int64_t best_us = adl_state_shortest_us(state, slot);
-        if (best_us != here_us)
-            left_us = (int64_t)((double)left_us / (double)here_us * (double)best_us);
-    }
-    return weigh(self, left_us, job->spec.gpus);
+    const int64_t here_us = job->expected_us - job->start_us, best_us = adl_state_shortest_us(state, slot);
+    return best_us == here_us ? left_us : (int64_t)((double)left_us / (double)here_us * (double)best_us);
 }
 
-static int64_t price_us(const struct srtf *self, const struct adl_state *state, uint32_t slot)
+/* What rank would say of a running job, were it stopped now and had it kept all its work. */
+static inline int64_t left_now(const struct srtf *self, const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    const bool several_types = job->eligible & (job->eligible - 1);
+    int64_t left_us = job->expected_us > state->now_us ? job->expected_us - state->now_us : 0;
+    if (several_types)
+        left_us = on_best_type(state, slot, left_us);
+    return self->gpus_exponent == 0 ? left_us : weigh(self, left_us, job->spec.gpus);
+}
+
+static inline int64_t price_us(const struct srtf *self, const struct adl_state *state, uint32_t slot)
 {
     return adl_stop_price_us(state, slot, self->cost_us, self->stop_margin);
 }
 
 /* Less the price of a stop: only a job that is shorter by that, too, is served before it. The list's bonus, which also
  * protects jobs that started at this instant, is part of the price. */
-static int64_t key_now(const struct adl_state *state, uint32_t slot, const void *context)
+static inline int64_t key_now(const struct adl_state *state, uint32_t slot, const void *context)
 {
     const struct srtf *self = context;
-    return left_now(self, state, slot) - weigh(self, price_us(self, state, slot), state->jobs[slot].spec.gpus) +
+    const int64_t price = price_us(self, state, slot);
+    return left_now(self, state, slot) - (price == 0 ? 0 : weigh(self, price, state->jobs[slot].spec.gpus)) +
            self->list.bonus;
 }
 
@@ -390,7 +402,7 @@ const struct adl_policy_ops adl_policy_srtf = {
     .name = "srtf",
     .summary = "shortest remaining time first, preempting longer jobs where it pays",
     .points_only = true,
-    .track_running = true,
+    .tracks_running = tracks_running,
     ADL_POLICY_OPTIONS(options, struct srtf_options),
     .create = create,
     .destroy = destroy,
@@ -404,7 +416,7 @@ const struct adl_policy_ops adl_policy_srtf_strict = {
     .name = "srtf-strict",
     .summary = "srtf without first fit: the job with the shortest remaining time blocks the others",
     .points_only = true,
-    .track_running = true,
+    .tracks_running = tracks_running,
     ADL_POLICY_OPTIONS(options, struct srtf_options),
     .settings = "first_fit=false\n",
     .variant_of = "srtf",

@@ -1,60 +1,33 @@
-#include "solve/shares.h"
+#include "solve/shares_internal.h"
 
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TYPES      ADL_SHARES_TYPES_MAX
 #define STEPS_MAX  600
 #define MU_FACTOR  0.1
 #define NEAR       1e-3 /* squared Newton decrement that ends the steps for one mu */
 #define GAP        1e-7 /* relative, of the goal */
 #define HALVES_MAX 40
 
-/* Derivatives of the goal's barrier f for one job at (u, t): p = 1 / f_uu, ratio = f_ut / f_uu. Small differences of
- * large numbers, where a slack vanishes, are separate members. */
-struct curvature {
-    double u, t; /* f_u, f_t */
-    double p, ratio;
-    double rest;   /* f_tt - f_ut^2 / f_uu */
-    double t_rest; /* f_t - ratio f_u */
-    double step;   /* p f_u */
-};
-
-/* A kind's block of the step: how its shares and its goal's multiplier omega respond to a force on each share, to the
- * goal's row and to the row of its time. */
-struct block {
-    double pull[TYPES][TYPES]; /* [share][pulled share] */
-    double goal[TYPES];        /* also, negated, how omega responds to a force */
-    double time[TYPES];
-    double omega_goal, omega_time;
-    double share[TYPES]; /* the response without prices */
-    double omega;        /* the same */
-};
-
-struct adl_shares {
-    uint32_t kinds_max;
-    double *dx;                  /* [kind][type] of the step */
-    struct curvature *curvature; /* [kind] */
-    struct block block;
-    double slack[TYPES]; /* capacity left */
-    double matrix[TYPES + 1]
-                 [TYPES + 2]; /* rows and columns: the types' prices, t; the last column is the right-hand side */
-    const struct adl_shares_problem *problem;
-    double t, dt, mu, scale;
-};
-
-int adl_shares_create(uint32_t kinds_max, struct adl_shares **ret)
+int adl_shares_create(uint32_t kinds_max, uint32_t types_max, struct adl_shares **ret)
 {
     struct adl_shares *self = calloc(1, sizeof *self);
     if (!self)
         return ADL_ENOMEM;
+    const size_t packs = (size_t)kinds_max / ADL_SHARES_LANES + 1, rows = packs * types_max;
     self->kinds_max = kinds_max;
-    self->dx = calloc((size_t)kinds_max + 1, TYPES * sizeof *self->dx);
-    self->curvature = calloc((size_t)kinds_max + 1, sizeof *self->curvature);
-    if (!self->dx || !self->curvature) {
+    self->types_max = types_max;
+    self->packs = calloc(packs, sizeof *self->packs);
+    self->speed = calloc(rows, sizeof *self->speed);
+    self->share = calloc(rows, sizeof *self->share);
+    self->dx = calloc(rows, sizeof *self->dx);
+    self->usable = calloc(rows, sizeof *self->usable);
+    self->blocks = calloc(rows * (types_max + 2), sizeof *self->blocks);
+    if (!self->packs || !self->speed || !self->share || !self->dx || !self->usable || !self->blocks) {
         adl_shares_destroy(self);
         return ADL_ENOMEM;
     }
@@ -66,299 +39,112 @@ void adl_shares_destroy(struct adl_shares *self)
 {
     if (!self)
         return;
+    free(self->packs);
+    free(self->speed);
+    free(self->share);
     free(self->dx);
-    free(self->curvature);
+    free(self->usable);
+    free(self->blocks);
     free(self);
-}
-
-static bool has_t(const struct adl_shares *self)
-{
-    return self->problem->goal == ADL_SHARES_MAX_MIN || self->problem->goal == ADL_SHARES_FINISH;
-}
-
-static bool usable(const struct adl_shares *self, const struct adl_shares_kind *kind, uint32_t type)
-{
-    return kind->speed[type] > 0 && self->problem->capacity[type] > 0;
-}
-
-/* u and the slack of the job's time, at a point along the step. */
-static void evaluate(const struct adl_shares *self, uint32_t k, double along, double *ret_u, double *ret_time)
-{
-    const struct adl_shares_kind *kind = &self->problem->kinds[k];
-    double u = 0, time = 1;
-    for (uint32_t a = 0; a < self->problem->types; a++)
-        if (usable(self, kind, a)) {
-            const double x = kind->share[a] + along * self->dx[(size_t)k * TYPES + a];
-            u += kind->speed[a] * x;
-            time -= x;
-        }
-    *ret_u = u;
-    *ret_time = time;
-}
-
-/* The slack of the kind's row of the goal; it must stay above 0. */
-static double goal_slack(const struct adl_shares *self, const struct adl_shares_kind *kind, double u, double t)
-{
-    switch (self->problem->goal) {
-    case ADL_SHARES_MAX_MIN:
-        return kind->weight * u - t;
-    case ADL_SHARES_FINISH:
-        return t > kind->age ? u * (t - kind->age) - kind->left : -1;
-    case ADL_SHARES_FLOOR:
-        return kind->weight * u - self->problem->floor;
-    default:
-        return u;
-    }
-}
-
-/* The finish goal is the cone y u >= 1, t - age - left y >= 0 with y at its best: the logarithms of both slacks are
- * then 2 log(u (t - age) - left) - log(u) and a constant. */
-static struct curvature curvature_at(const struct adl_shares *self, const struct adl_shares_kind *kind, double u,
-                                     double t)
-{
-    const double y = goal_slack(self, kind, u, t), w = kind->weight, since = t - kind->age;
-    switch (self->problem->goal) {
-    case ADL_SHARES_MAX_MIN:
-        return (struct curvature){.u = -w / y, .t = 1 / y, .p = y * y / (w * w), .ratio = -1 / w, .step = -y / w};
-    case ADL_SHARES_FLOOR:
-        return (struct curvature){.u = -w / y, .p = y * y / (w * w), .step = -y / w};
-    case ADL_SHARES_FINISH: {
-        const double uu = 2 * since * since - y * y / (u * u); /* y^2 f_uu */
-        return (struct curvature){.u = -2 * since / y + 1 / u,
-                                  .t = -2 * u / y,
-                                  .p = y * y / uu,
-                                  .ratio = 2 * kind->left / uu,
-                                  .rest = (2 + 8 * kind->left / y) / uu,
-                                  .t_rest = (-4 * since + 2 * (y - kind->left) / u) / uu,
-                                  .step = y * (-2 * since + y / u) / uu};
-    }
-    default: {
-        const double cost = kind->left * self->scale / self->mu;
-        return (struct curvature){.u = -cost / (u * u), .p = u * u * u / (2 * cost), .step = -u / 2};
-    }
-    }
-}
-
-static double t_gradient(const struct adl_shares *self)
-{
-    double gradient = 0;
-    if (self->problem->goal == ADL_SHARES_MAX_MIN)
-        gradient = -self->scale / self->mu;
-    else if (self->problem->goal == ADL_SHARES_FINISH)
-        gradient = self->scale / self->mu;
-    return gradient;
-}
-
-/* ---- a step ---- */
-
-/* The kind's gradient for one type, without the capacity's part. */
-static double own_gradient(const struct adl_shares_kind *kind, const struct curvature *curvature, uint32_t a, double x,
-                           double time)
-{
-    return kind->jobs * (-1 / x + 1 / time + curvature->u * kind->speed[a]);
-}
-
-/* Inverts the kind's block: with d = x^2 / jobs, of dx_a / d_a + tau + speed_a omega = pull_a, sum dx = time^2 / jobs
- * tau - h, speed dx = p / jobs omega - g. Written out by Cramer's rule as sums whose terms do not cancel: the obvious
- * elimination loses all digits once a slack is small. */
-static void invert(struct adl_shares *self, const struct adl_shares_kind *kind, const struct curvature *curvature,
-                   double time)
-{
-    struct block *block = &self->block;
-    const uint32_t types = self->problem->types;
-    const double *s = kind->speed, st = time * time / kind->jobs, sg = curvature->p / kind->jobs;
-    double d[TYPES], sum = 0, sum_s = 0, sum_ss = 0, spread = 0;
-    for (uint32_t a = 0; a < types; a++) {
-        d[a] = kind->share[a] * kind->share[a] / kind->jobs;
-        sum += d[a];
-        sum_s += d[a] * s[a];
-        sum_ss += d[a] * s[a] * s[a];
-        for (uint32_t b = 0; b < a; b++)
-            spread += d[a] * d[b] * (s[a] - s[b]) * (s[a] - s[b]);
-    }
-    const double det = st * sg + st * sum_ss + sg * sum + spread;
-    for (uint32_t a = 0; a < types; a++) {
-        double own = st * sg, goal = -s[a] * st, of_time = sg;
-        for (uint32_t b = 0; b < types; b++) {
-            double pull = -st * s[a] * s[b] - sg;
-            for (uint32_t c = 0; c < types; c++)
-                pull += d[c] * (s[b] - s[c]) * (s[c] - s[a]);
-            block->pull[a][b] = d[a] * d[b] * pull / det;
-            goal += d[b] * (s[b] - s[a]);
-            of_time += d[b] * s[b] * (s[b] - s[a]);
-            if (b == a)
-                continue;
-            own += st * d[b] * s[b] * s[b] + sg * d[b];
-            for (uint32_t c = 0; c < b; c++)
-                own += c == a ? 0 : d[b] * d[c] * (s[b] - s[c]) * (s[b] - s[c]);
-        }
-        block->pull[a][a] = d[a] * own / det;
-        block->goal[a] = d[a] * goal / det;
-        block->time[a] = -d[a] * of_time / det;
-    }
-    block->omega_goal = (st + sum) / det;
-    block->omega_time = -sum_s / det;
-}
-
-/* The block and its response to the barriers of the shares, of the time and of the goal. */
-static void respond(struct adl_shares *self, uint32_t k)
-{
-    const struct adl_shares_kind *kind = &self->problem->kinds[k];
-    const struct curvature *curvature = &self->curvature[k];
-    struct block *block = &self->block;
-    const uint32_t types = self->problem->types;
-    double u, time;
-    evaluate(self, k, 0, &u, &time);
-    invert(self, kind, curvature, time);
-    block->omega = block->omega_goal * curvature->step + block->omega_time * time;
-    for (uint32_t a = 0; a < types; a++)
-        block->share[a] = block->goal[a] * curvature->step + block->time[a] * time;
-    for (uint32_t b = 0; b < types; b++) {
-        if (!usable(self, kind, b))
-            continue;
-        const double pull = kind->jobs / kind->share[b];
-        block->omega -= block->goal[b] * pull;
-        for (uint32_t a = 0; a < types; a++)
-            block->share[a] += block->pull[a][b] * pull;
-    }
-}
-
-/* Adds a kind to the rows of the common unknowns: for a type, slack^2 * price - slack is its additional use; for t. */
-static void gather(struct adl_shares *self, uint32_t k)
-{
-    const struct adl_shares_kind *kind = &self->problem->kinds[k];
-    const struct curvature *curvature = &self->curvature[k];
-    const struct block *block = &self->block;
-    const uint32_t types = self->problem->types;
-    const double demand = kind->jobs * kind->gpus;
-    for (uint32_t a = 0; a < types; a++) {
-        for (uint32_t b = 0; b < types; b++)
-            self->matrix[a][b] += demand * demand * block->pull[a][b];
-        self->matrix[a][types] -= demand * block->goal[a] * curvature->ratio;
-        self->matrix[types][a] += demand * block->goal[a] * curvature->ratio;
-        self->matrix[a][types + 1] += demand * block->share[a];
-    }
-    self->matrix[types][types] +=
-        kind->jobs * curvature->rest + curvature->ratio * curvature->ratio * block->omega_goal;
-    self->matrix[types][types + 1] -= kind->jobs * curvature->t_rest + curvature->ratio * block->omega;
-}
-
-/* Gaussian elimination with pivoting; the solution replaces the last column. */
-static bool eliminate(struct adl_shares *self)
-{
-    const uint32_t n = self->problem->types + 1;
-    for (uint32_t c = 0; c < n; c++) {
-        uint32_t pivot = c;
-        for (uint32_t r = c + 1; r < n; r++)
-            if (fabs(self->matrix[r][c]) > fabs(self->matrix[pivot][c]))
-                pivot = r;
-        if (!(fabs(self->matrix[pivot][c]) > 0))
-            return false;
-        for (uint32_t i = 0; i <= n; i++) {
-            const double kept = self->matrix[c][i];
-            self->matrix[c][i] = self->matrix[pivot][i];
-            self->matrix[pivot][i] = kept;
-        }
-        for (uint32_t r = 0; r < n; r++) {
-            const double factor = r == c ? 0 : self->matrix[r][c] / self->matrix[c][c];
-            for (uint32_t i = c; factor != 0 && i <= n; i++)
-                self->matrix[r][i] -= factor * self->matrix[c][i];
-        }
-    }
-    for (uint32_t r = 0; r < n; r++)
-        self->matrix[r][n] /= self->matrix[r][r];
-    return true;
-}
-
-static void measure(const struct adl_shares *self, double along, double *ret_slack)
-{
-    const struct adl_shares_problem *problem = self->problem;
-    for (uint32_t a = 0; a < problem->types; a++) {
-        ret_slack[a] = problem->capacity[a];
-        for (uint32_t k = 0; k < problem->count; k++)
-            if (usable(self, &problem->kinds[k], a))
-                ret_slack[a] -= problem->kinds[k].jobs * problem->kinds[k].gpus *
-                                (problem->kinds[k].share[a] + along * self->dx[(size_t)k * TYPES + a]);
-    }
-}
-
-static bool find_step(struct adl_shares *self)
-{
-    const struct adl_shares_problem *problem = self->problem;
-    const uint32_t types = problem->types;
-    measure(self, 0, self->slack);
-    memset(self->matrix, 0, sizeof self->matrix);
-    for (uint32_t a = 0; a < types; a++) {
-        self->matrix[a][a] = problem->capacity[a] > 0 ? self->slack[a] * self->slack[a] : 1;
-        self->matrix[a][types + 1] = self->slack[a];
-    }
-    self->matrix[types][types] = has_t(self) ? 0 : 1;
-    self->matrix[types][types + 1] = -t_gradient(self);
-    for (uint32_t k = 0; k < problem->count; k++) {
-        double u, time;
-        evaluate(self, k, 0, &u, &time);
-        self->curvature[k] = curvature_at(self, &problem->kinds[k], u, self->t);
-        respond(self, k);
-        gather(self, k);
-    }
-    if (!eliminate(self))
-        return false;
-    self->dt = self->matrix[types][types + 1];
-    for (uint32_t k = 0; k < problem->count; k++) {
-        const double demand = problem->kinds[k].jobs * problem->kinds[k].gpus;
-        respond(self, k);
-        for (uint32_t a = 0; a < types; a++) {
-            double dx = self->block.share[a] + self->block.goal[a] * self->curvature[k].ratio * self->dt;
-            for (uint32_t b = 0; b < types; b++)
-                dx -= self->block.pull[a][b] * demand * self->matrix[b][types + 1];
-            self->dx[(size_t)k * TYPES + a] = dx;
-        }
-    }
-    return true;
 }
 
 /* ---- along a step ---- */
 
+static bool any(const adl_lane_mask *flags)
+{
+    int64_t all = 0;
+    for (uint32_t l = 0; l < ADL_SHARES_LANES; l++)
+        all |= (*flags)[l];
+    return all != 0;
+}
+
+/* Adds the slope of a pack's part of the function. False outside the bounds. */
+ADL_SHARES_INLINE bool add_slope(const struct adl_shares *self, uint32_t types, uint32_t p, double along,
+                                 const struct adl_shares_pack *pack, const double *slack, double *slope)
+{
+    const struct adl_shares_curvature *curvature = &pack->curvature;
+    adl_lanes terms[ADL_SHARES_TYPES_MAX + 1];
+    adl_lane_mask outside = ~(pack->time > 0);
+    terms[0] = pack->jobs * curvature->t * self->dt;
+#pragma GCC unroll 3
+    for (uint32_t a = 0; a < types; a++) {
+        const size_t at = (size_t)p * types + a;
+        const adl_lanes dx = self->dx[at], x = self->share[at] + along * dx;
+        /* A pack's own gradient, and the capacity's part. */
+        const adl_lanes own = pack->jobs * (-1 / x + 1 / pack->time + curvature->u * self->speed[at]);
+        outside |= self->usable[at] & ~(x > 0);
+        terms[a + 1] = (adl_lanes)((adl_lane_mask)(dx * (own + pack->demand / slack[a])) & self->usable[at]);
+    }
+    if (any(&outside))
+        return false;
+    for (uint32_t l = 0; l < pack->count; l++)
+#pragma GCC unroll 3
+        for (uint32_t a = 0; a <= types; a++)
+            *slope += terms[a][l];
+    return true;
+}
+
+/* The slope of the function where the step was found. */
+ADL_SHARES_INLINE double slope_here_over(const struct adl_shares *self, uint32_t types)
+{
+    double slope = adl_shares_t_gradient(self) * self->dt;
+    for (uint32_t p = 0; p < self->pack_count; p++)
+        if (!add_slope(self, types, p, 0, &self->packs[p], self->slack, &slope))
+            return HUGE_VAL;
+    return slope;
+}
+
+static double slope_here(const struct adl_shares *self)
+{
+    return self->problem->types == 3 ? slope_here_over(self, 3) : slope_here_over(self, self->problem->types);
+}
+
 /* The slope of the function at a point along the step; HUGE_VAL outside the bounds. */
-static double slope_at(const struct adl_shares *self, double along)
+ADL_SHARES_INLINE double slope_over(const struct adl_shares *self, uint32_t types, double along)
 {
     const struct adl_shares_problem *problem = self->problem;
     const double t = self->t + along * self->dt;
-    double slope = t_gradient(self) * self->dt, slack[TYPES] = {0};
-    measure(self, along, slack);
-    for (uint32_t a = 0; a < problem->types; a++)
+    double slope = adl_shares_t_gradient(self) * self->dt, slack[ADL_SHARES_TYPES_MAX] = {0};
+    adl_shares_measure(self, types, along, slack);
+#pragma GCC unroll 3
+    for (uint32_t a = 0; a < types; a++)
         if (problem->capacity[a] > 0 && !(slack[a] > 0))
             return HUGE_VAL;
-    for (uint32_t k = 0; k < problem->count; k++) {
-        const struct adl_shares_kind *kind = &problem->kinds[k];
-        double u, time;
-        evaluate(self, k, along, &u, &time);
-        if (!(time > 0) || !(goal_slack(self, kind, u, t) > 0))
+    for (uint32_t p = 0; p < self->pack_count; p++) {
+        struct adl_shares_pack there = self->packs[p];
+        adl_lanes y;
+        adl_shares_evaluate(self, types, p, along, &there.u, &there.time);
+        adl_shares_goal_slack(self, &there, &there.u, t, &y);
+        const adl_lane_mask outside = ~(y > 0);
+        if (any(&outside))
             return HUGE_VAL;
-        const struct curvature curvature = curvature_at(self, kind, u, t);
-        slope += kind->jobs * curvature.t * self->dt;
-        for (uint32_t a = 0; a < problem->types; a++) {
-            if (!usable(self, kind, a))
-                continue;
-            const double dx = self->dx[(size_t)k * TYPES + a], x = kind->share[a] + along * dx;
-            if (!(x > 0))
-                return HUGE_VAL;
-            slope += dx * (own_gradient(kind, &curvature, a, x, time) + kind->jobs * kind->gpus / slack[a]);
-        }
+        adl_shares_curvature_at(self, &there, &there.u, t, &there.curvature);
+        if (!add_slope(self, types, p, along, &there, slack, &slope))
+            return HUGE_VAL;
     }
     return slope;
+}
+
+static double slope_at(const struct adl_shares *self, double along)
+{
+    return self->problem->types == 3 ? slope_over(self, 3, along) : slope_over(self, self->problem->types, along);
 }
 
 /* The longest step before a share becomes 0. */
 static double reach(const struct adl_shares *self)
 {
+    const uint32_t types = self->problem->types;
     double along = 1;
-    for (uint32_t k = 0; k < self->problem->count; k++)
-        for (uint32_t a = 0; a < self->problem->types; a++) {
-            const double dx = self->dx[(size_t)k * TYPES + a], x = self->problem->kinds[k].share[a];
-            if (dx < 0 && x + along * dx < 0.05 * x)
-                along = -0.95 * x / dx;
-        }
+    for (uint32_t p = 0; p < self->pack_count; p++) {
+        const adl_lanes *share = &self->share[(size_t)p * types], *dx = &self->dx[(size_t)p * types];
+        adl_lane_mask near = {0};
+        for (uint32_t a = 0; a < types; a++)
+            near |= (dx[a] < 0) & (share[a] + along * dx[a] < 0.05 * share[a]);
+        for (uint32_t l = 0; any(&near) && l < self->packs[p].count; l++)
+            for (uint32_t a = 0; a < types; a++)
+                if (dx[a][l] < 0 && share[a][l] + along * dx[a][l] < 0.05 * share[a][l])
+                    along = -0.95 * share[a][l] / dx[a][l];
+    }
     return along;
 }
 
@@ -371,9 +157,8 @@ static bool move(struct adl_shares *self, double decrement)
             break;
     if (!(slope <= 0.1 * decrement))
         return false;
-    for (uint32_t k = 0; k < self->problem->count; k++)
-        for (uint32_t a = 0; a < self->problem->types; a++)
-            self->problem->kinds[k].share[a] += along * self->dx[(size_t)k * TYPES + a];
+    for (uint32_t i = 0; i < self->pack_count * self->problem->types; i++)
+        self->share[i] += along * self->dx[i];
     self->t += along * self->dt;
     return true;
 }
@@ -383,9 +168,9 @@ static bool centre(struct adl_shares *self, uint32_t *steps)
 {
     while (*steps < STEPS_MAX) {
         ++*steps;
-        if (!find_step(self))
+        if (!adl_shares_find_step(self))
             return false;
-        const double decrement = -slope_at(self, 0);
+        const double decrement = -slope_here(self);
         if (!(decrement > NEAR))
             return decrement > -NEAR;
         if (!move(self, decrement))
@@ -395,6 +180,57 @@ static bool centre(struct adl_shares *self, uint32_t *steps)
 }
 
 /* ---- a program ---- */
+
+static bool usable(const struct adl_shares *self, const struct adl_shares_kind *kind, uint32_t type)
+{
+    return kind->speed[type] > 0 && self->problem->capacity[type] > 0;
+}
+
+static void load(struct adl_shares *self)
+{
+    const struct adl_shares_problem *problem = self->problem;
+    const uint32_t types = problem->types;
+    self->pack_count = (problem->count + ADL_SHARES_LANES - 1) / ADL_SHARES_LANES;
+    for (uint32_t p = 0; p < self->pack_count; p++) {
+        struct adl_shares_pack *pack = &self->packs[p];
+        pack->count = problem->count - p * ADL_SHARES_LANES < ADL_SHARES_LANES ? problem->count - p * ADL_SHARES_LANES
+                                                                               : ADL_SHARES_LANES;
+        for (uint32_t l = 0; l < ADL_SHARES_LANES; l++) {
+            const struct adl_shares_kind *kind =
+                &problem->kinds[p * ADL_SHARES_LANES + (l < pack->count ? l : pack->count - 1)];
+            pack->jobs[l] = kind->jobs;
+            pack->demand[l] = kind->jobs * kind->gpus;
+            pack->weight[l] = kind->weight;
+            pack->age[l] = kind->age;
+            pack->left[l] = kind->left;
+            for (uint32_t a = 0; a < types; a++) {
+                const size_t at = (size_t)p * types + a;
+                self->speed[at][l] = kind->speed[a];
+                self->share[at][l] = kind->share[a];
+                self->dx[at][l] = 0;
+                self->usable[at][l] = usable(self, kind, a) ? -1 : 0;
+            }
+        }
+    }
+}
+
+static void store(const struct adl_shares *self)
+{
+    const struct adl_shares_problem *problem = self->problem;
+    for (uint32_t k = 0; k < problem->count; k++)
+        for (uint32_t a = 0; a < problem->types; a++)
+            problem->kinds[k].share[a] =
+                self->share[(size_t)(k / ADL_SHARES_LANES) * problem->types + a][k % ADL_SHARES_LANES];
+}
+
+static double speed_of(const struct adl_shares *self, const struct adl_shares_kind *kind)
+{
+    double u = 0;
+    for (uint32_t a = 0; a < self->problem->types; a++)
+        if (usable(self, kind, a))
+            u += kind->speed[a] * kind->share[a];
+    return u;
+}
 
 /* Half of an equal division, so that no constraint is active. */
 static void start(struct adl_shares *self)
@@ -419,8 +255,7 @@ static void start_goal(struct adl_shares *self)
     double least = HUGE_VAL, most = 0, sum = 0;
     for (uint32_t k = 0; k < problem->count; k++) {
         const struct adl_shares_kind *kind = &problem->kinds[k];
-        double u, time;
-        evaluate(self, k, 0, &u, &time);
+        const double u = speed_of(self, kind);
         const double worth = kind->weight * u, end = kind->age + kind->left / u;
         least = worth < least ? worth : least;
         most = end > most ? end : most;
@@ -434,31 +269,34 @@ static double goal_of(const struct adl_shares *self)
 {
     double sum = 0;
     for (uint32_t k = 0; k < self->problem->count; k++) {
-        double u, time;
-        evaluate(self, k, 0, &u, &time);
-        sum += self->problem->kinds[k].jobs * self->problem->kinds[k].left / u;
+        const struct adl_shares_kind *kind = &self->problem->kinds[k];
+        sum += kind->jobs * kind->left / speed_of(self, kind);
     }
-    return has_t(self) ? self->t : sum;
+    return adl_shares_has_t(self) ? self->t : sum;
 }
 
 struct adl_shares_answer adl_shares_solve(struct adl_shares *self, const struct adl_shares_problem *problem)
 {
     struct adl_shares_answer answer = {.solved = true};
     self->problem = problem;
-    memset(self->dx, 0, (size_t)problem->count * TYPES * sizeof *self->dx);
+    assert(problem->count <= self->kinds_max && problem->types <= self->types_max);
     self->dt = self->t = 0;
     self->mu = self->scale = 1;
     if (problem->goal == ADL_SHARES_FLOOR) {
+        load(self);
         answer.solved = centre(self, &answer.steps);
+        store(self);
         return answer;
     }
     start(self);
     start_goal(self);
+    load(self);
     double bounds = problem->types;
     for (uint32_t k = 0; k < problem->count; k++)
         bounds += problem->kinds[k].jobs * (problem->types + 3);
     for (self->mu = 1 / bounds; self->mu * bounds > GAP && answer.solved; self->mu *= MU_FACTOR)
         answer.solved = centre(self, &answer.steps);
+    store(self);
     answer.goal = goal_of(self);
     /* Missing the centre for lack of precision costs less than the remaining gap. */
     answer.solved = answer.solved || self->mu * bounds < 1e-4;

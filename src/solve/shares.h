@@ -51,10 +51,10 @@ struct adl_shares_answer {
 
 struct adl_shares;
 
-int adl_shares_create(uint32_t kinds_max, struct adl_shares **ret); /* 0 or ADL_ENOMEM */
-void adl_shares_destroy(struct adl_shares *shares);                 /* accepts NULL */
+int adl_shares_create(uint32_t kinds_max, uint32_t types_max, struct adl_shares **ret); /* 0 or ADL_ENOMEM */
+void adl_shares_destroy(struct adl_shares *shares);                                     /* accepts NULL */
 
-/* At most kinds_max kinds, each with a speed on a type that has capacity. */
+/* At most kinds_max kinds and types_max types, each kind with a speed on a type that has capacity. */
 struct adl_shares_answer adl_shares_solve(struct adl_shares *shares, const struct adl_shares_problem *problem);
 
 #endif

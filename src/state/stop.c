@@ -1,19 +1,12 @@
 #include "state/stop.h"
 
-int64_t adl_stop_price_us(const struct adl_state *state, uint32_t slot, int64_t switch_us, double margin)
+bool adl_stop_pays_loss(const struct adl_state *state, uint32_t victim, uint32_t wanted, int64_t lost_us)
 {
-    const uint32_t attempts = state->jobs[slot].attempts;
-    return (int64_t)(margin * (attempts > 1 ? attempts : 1) * (double)adl_stop_cost_us(state, slot, switch_us));
-}
-
-bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t wanted)
-{
-    const int64_t lost_us = adl_stop_lost_us(state, victim);
     const struct adl_job *job = &state->jobs[wanted], *runs = &state->jobs[victim];
     const int64_t waited_us = state->now_us - job->submit_us - job->attained_us;
     const uint32_t before = runs->attempts > 1 ? runs->attempts - 1 : 0;
     const double times = (double)(UINT64_C(1) << (before < 40 ? before : 40));
-    return lost_us == 0 || times * (double)lost_us * runs->spec.gpus <= (double)waited_us * (double)job->spec.gpus;
+    return times * (double)lost_us * runs->spec.gpus <= (double)waited_us * (double)job->spec.gpus;
 }
 
 double adl_stop_remaining(const struct adl_state *state, uint32_t slot, int64_t now_us, bool fault)

@@ -20,12 +20,23 @@ static inline int64_t adl_stop_cost_us(const struct adl_state *state, uint32_t s
 
 /* What must be gained before a policy that orders jobs by time stops a running one: a margin times the cost of the
  * stop, twice that if the job was stopped before, three times after two stops, and so on. */
-int64_t adl_stop_price_us(const struct adl_state *state, uint32_t slot, int64_t switch_us, double margin);
+static inline int64_t adl_stop_price_us(const struct adl_state *state, uint32_t slot, int64_t switch_us, double margin)
+{
+    const uint32_t attempts = state->jobs[slot].attempts;
+    return (int64_t)(margin * (attempts > 1 ? attempts : 1) * (double)adl_stop_cost_us(state, slot, switch_us));
+}
+
+/* adl_stop_pays() of a stop that loses something. */
+bool adl_stop_pays_loss(const struct adl_state *state, uint32_t victim, uint32_t wanted, int64_t lost_us);
 
 /* For policies whose order does not weigh what a stop loses: true if the preemptor (wanted) has waited for at least as
  * much GPU time as stopping the victim would lose; twice as much if the victim was stopped before, and so on. So no
  * policy loses more GPU time than jobs have waited for, and no job is stopped again and again. */
-bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t wanted);
+static inline bool adl_stop_pays(const struct adl_state *state, uint32_t victim, uint32_t wanted)
+{
+    const int64_t lost_us = adl_stop_lost_us(state, victim);
+    return lost_us == 0 || adl_stop_pays_loss(state, victim, wanted, lost_us);
+}
 
 /* True if a stop would lose all work of this attempt. Policies that stop jobs periodically wait for a checkpoint,
  * because a job that is always stopped before its first one would never end. */

@@ -52,7 +52,7 @@ static void draw(struct adl_rng *rng, struct world *ret)
 static struct adl_shares_answer solve(struct world *world, int goal)
 {
     struct adl_shares *shares = NULL;
-    assert_int_equal(adl_shares_create(KINDS, &shares), 0);
+    assert_int_equal(adl_shares_create(KINDS, ADL_SHARES_TYPES_MAX, &shares), 0);
     world->problem.goal = goal;
     const struct adl_shares_answer answer = adl_shares_solve(shares, &world->problem);
     adl_shares_destroy(shares);

@@ -11,22 +11,24 @@
 #define SWAPS       2000
 #define ITERATIONS  1500
 #define GROUPS_FULL 128 /* with more groups these limits shrink in proportion */
+#define EXACT_GPUS  256 /* on larger clusters the exact solver, whose work grows with the groups, is not asked */
 #define GAP         0.001
 
 int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_config *config,
                          const struct adl_cluster *cluster, struct adl_cost_model *cost_model)
 {
     const struct adl_gogh_options *own = config->options;
-    struct adl_ilp_model it = {.cluster = cluster,
-                               .cost_model = cost_model,
-                               .job_capacity = ADL_ILP_MODEL_QUEUE + ADL_GPU_JOBS_MAX * cluster->gpu_count,
-                               .power_limit_w = own->power_limit_w,
-                               .share = own->share,
-                               .stay = own->stay,
-                               .limits = {.swaps = SWAPS,
-                                          .nodes = own->greedy ? 0 : (uint32_t)own->solver_nodes,
-                                          .iterations = ITERATIONS,
-                                          .gap = GAP}};
+    struct adl_ilp_model it = {
+        .cluster = cluster,
+        .cost_model = cost_model,
+        .job_capacity = ADL_ILP_MODEL_QUEUE + ADL_GPU_JOBS_MAX * cluster->gpu_count,
+        .power_limit_w = own->power_limit_w,
+        .share = own->share,
+        .stay = own->stay,
+        .limits = {.swaps = SWAPS,
+                   .nodes = own->greedy || cluster->gpu_count > EXACT_GPUS ? 0 : (uint32_t)own->solver_nodes,
+                   .iterations = ITERATIONS,
+                   .gap = GAP}};
     for (uint32_t i = 0; i < own->power_caps.count; i++)
         it.caps[it.cap_count++] = own->power_caps.items[i];
     it.groups = malloc(ADL_ILP_MODEL_GROUPS * sizeof *it.groups);

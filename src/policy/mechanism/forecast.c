@@ -2,6 +2,7 @@
  * bank that has enough capacity for as long as the job runs is a place for it. */
 #include "policy/mechanism/forecast.h"
 
+#include "policy/mechanism/endings.h"
 #include "policy/mechanism/placement.h"
 
 #include <assert.h>
@@ -28,26 +29,6 @@ struct bank_capacity {
     int32_t memory_then_mib;
 };
 
-/* The end of a running job on the GPUs of one bank. */
-struct ending {
-    int64_t end_us;
-    uint32_t slot;
-    uint32_t bank; /* ADL_NONE = none of the pass's type beside it */
-    bool shares;   /* it may share its GPUs: this is all of it, and has no bank */
-    bool own;      /* of the pass's type; else it is the bank of that type beside, which gets cores and memory */
-    int32_t gpus, cores, memory_mib;
-};
-
-/* Running jobs of some types in the order of their ends, as far as a pass has asked: the passes of one decision ask for
- * the same. */
-struct endings {
-    struct ending *list; /* room for all jobs that the GPUs of these types can hold */
-    uint32_t count;
-    uint32_t types;                         /* mask; 0 = none are listed */
-    uint32_t cursors[ADL_TYPES_MAX];        /* the next of each type */
-    uint64_t sequence, releases, revisions; /* of the state that they were listed in */
-};
-
 struct adl_forecast {
     struct adl_reservation *reservations;
     struct edge *edges; /* by time */
@@ -57,8 +38,9 @@ struct adl_forecast {
     uint32_t *touched;           /* banks with a capacity in this pass */
     uint32_t touched_count;
     uint64_t epoch;
-    struct endings endings[ADL_TYPES_MAX]; /* [type] of a pass over this type */
-    uint32_t neighbours[ADL_TYPES_MAX];    /* mask of the types that share a node with it, itself among them */
+    struct adl_endings endings[ADL_TYPES_MAX]; /* [type] of a pass over this type */
+    uint32_t neighbours[ADL_TYPES_MAX];        /* mask of the types that share a node with it, itself among them */
+    uint32_t types;
 };
 
 /* Cores and memory belong to the node: jobs on one type of a node affect the other types there. */
@@ -93,6 +75,7 @@ int adl_forecast_create(const struct adl_cluster *cluster, uint32_t reservations
     if (!forecast)
         return ADL_ENOMEM;
     forecast->capacity = reservations_max;
+    forecast->types = cluster->type_count;
     forecast->reservations = calloc(reservations_max, sizeof *forecast->reservations);
     forecast->edges = calloc(2 * (size_t)reservations_max, sizeof *forecast->edges);
     forecast->banks = calloc(cluster->bank_count + 1, sizeof *forecast->banks);
@@ -124,7 +107,7 @@ void adl_forecast_destroy(struct adl_forecast *forecast)
 
 static void forget_endings(struct adl_forecast *forecast)
 {
-    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+    for (uint32_t t = 0; t < forecast->types; t++)
         forecast->endings[t].types = 0;
 }
 
@@ -291,17 +274,6 @@ static void change_type(struct pass *pass, int64_t time_us, int32_t gpus)
         note_type(pass, time_us, suffices);
 }
 
-/* The bank of the pass's type on the node of another bank; ADL_NONE if there is none. */
-static uint32_t bank_beside(const struct pass *pass, uint32_t bank)
-{
-    const struct adl_cluster *cluster = pass->state->cluster;
-    const struct adl_node *node = &cluster->nodes[cluster->banks[bank].node];
-    for (uint32_t b = node->bank_first; b < node->bank_first + node->bank_count; b++)
-        if (cluster->banks[b].type == pass->type)
-            return b;
-    return ADL_NONE;
-}
-
 /* A job starts or ends in a bank of the pass's type (own), or beside it on the node. */
 static void change_in(struct pass *pass, int64_t time_us, uint32_t bank, bool own, int32_t gpus, int32_t cores,
                       int32_t memory_mib)
@@ -316,7 +288,7 @@ static void change_in(struct pass *pass, int64_t time_us, uint32_t bank, bool ow
 static void change_at(struct pass *pass, int64_t time_us, uint32_t at, int32_t gpus, int32_t cores, int32_t memory_mib)
 {
     const bool own = pass->state->cluster->banks[at].type == pass->type;
-    const uint32_t bank = own ? at : bank_beside(pass, at);
+    const uint32_t bank = own ? at : adl_endings_bank_beside(pass->state->cluster, at, pass->type);
     if (bank != ADL_NONE)
         change_in(pass, time_us, bank, own, gpus, cores, memory_mib);
 }
@@ -343,7 +315,7 @@ static void leave_banks(struct pass *pass, int64_t time_us, uint32_t slot)
         change_at(pass, time_us, bank, freed, gpus * spec->cpu_cores, gpus * spec->memory_mib);
 }
 
-static void job_ends(struct pass *pass, int64_t time_us, const struct ending *ending)
+static void job_ends(struct pass *pass, int64_t time_us, const struct adl_ending *ending)
 {
     if (ending->shares)
         leave_banks(pass, time_us, ending->slot);
@@ -396,7 +368,7 @@ static void begin(struct pass *pass)
     }
     for (uint32_t i = 0; !pass->beside_spanning && i < forecast->count; i++) {
         const uint32_t at = forecast->reservations[i].bank;
-        const uint32_t bank = at == ADL_NONE ? ADL_NONE : bank_beside(pass, at);
+        const uint32_t bank = at == ADL_NONE ? ADL_NONE : adl_endings_bank_beside(pass->state->cluster, at, pass->type);
         if (bank != ADL_NONE)
             bank_of(pass, bank);
     }
@@ -405,88 +377,19 @@ static void begin(struct pass *pass)
             bank_of(pass, b);
 }
 
-/* The running job that ends next on any of the types; cursors has the first of each type that has not ended. */
-static uint32_t next_end(const struct adl_state *state, uint32_t types, const uint32_t *cursors)
-{
-    uint32_t found = ADL_NONE;
-    for (uint32_t left = types; left; left &= left - 1) {
-        const uint32_t slot = cursors[__builtin_ctz(left)];
-        if (slot != ADL_NONE && (found == ADL_NONE || state->jobs[slot].expected_us < state->jobs[found].expected_us))
-            found = slot;
-    }
-    return found;
-}
-
-/* Lists the end of a job, for each bank in turn. */
-static void list_ending(const struct pass *pass, struct endings *endings, uint32_t slot)
-{
-    const struct adl_state *state = pass->state;
-    const struct adl_job *job = &state->jobs[slot];
-    const bool own = job->type == pass->type, shares = job->spec.flags & ADL_JOB_SHARE;
-    uint32_t at = ADL_NONE;
-    struct ending *last = NULL;
-    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu)) {
-        if (!last || (!shares && state->cluster->gpu_bank[gpu] != at)) {
-            at = state->cluster->gpu_bank[gpu];
-            last = &endings->list[endings->count++];
-            *last = (struct ending){.end_us = job->expected_us,
-                                    .slot = slot,
-                                    .bank = shares ? ADL_NONE
-                                            : own  ? at
-                                                   : bank_beside(pass, at),
-                                    .shares = shares,
-                                    .own = own};
-        }
-        last->gpus++;
-        last->cores += job->spec.cpu_cores;
-        last->memory_mib += job->spec.memory_mib;
-    }
-}
-
-/* The endings of these types, from the last pass if nothing has changed since. */
-static struct endings *begin_endings(struct pass *pass, uint32_t types)
-{
-    const struct adl_state *state = pass->state;
-    struct endings *it = &pass->forecast->endings[pass->type];
-    if (it->types == types && it->sequence == state->running_sequence && it->releases == state->releases &&
-        it->revisions == state->revisions)
-        return it;
-    it->types = types;
-    it->count = 0;
-    it->sequence = state->running_sequence;
-    it->releases = state->releases;
-    it->revisions = state->revisions;
-    for (uint32_t left = types; left; left &= left - 1)
-        it->cursors[__builtin_ctz(left)] = state->running[__builtin_ctz(left)].first;
-    return it;
-}
-
-/* The ending at an index that is at most the number of those listed; NULL = no more jobs run. */
-static const struct ending *ending_at(const struct pass *pass, struct endings *endings, uint32_t index)
-{
-    const struct adl_state *state = pass->state;
-    if (index < endings->count)
-        return &endings->list[index];
-    const uint32_t slot = next_end(state, endings->types, endings->cursors);
-    if (slot == ADL_NONE)
-        return NULL;
-    endings->cursors[state->jobs[slot].type] = state->nodes[slot].next;
-    list_ending(pass, endings, slot);
-    return &endings->list[index];
-}
-
 /* Simulates the future of one type until the job has a place, and on to the end of that instant. */
 static void simulate(struct pass *pass)
 {
     const struct adl_state *state = pass->state;
     const struct adl_forecast *forecast = pass->forecast;
-    struct endings *endings = begin_endings(pass, pass->spanning ? 1u << pass->type : forecast->neighbours[pass->type]);
+    struct adl_endings *endings = &pass->forecast->endings[pass->type];
+    adl_endings_begin(endings, state, pass->spanning ? 1u << pass->type : forecast->neighbours[pass->type]);
     uint32_t edge = 0, ended = 0;
     begin(pass);
     for (;;) {
         if (edge == 2 * forecast->count && !pass->final)
             finalize(pass);
-        const struct ending *ending = ending_at(pass, endings, ended);
+        const struct adl_ending *ending = adl_endings_at(endings, state, pass->type, ended);
         int64_t end_us = INT64_MAX, edge_us = INT64_MAX;
         if (ending) /* a job that has outlived its prediction may end at any moment */
             end_us = ending->end_us > state->now_us ? ending->end_us : state->now_us + 1;
@@ -502,6 +405,54 @@ static void simulate(struct pass *pass)
             apply_edge(pass, &forecast->edges[edge++]);
         }
     }
+}
+
+static int64_t end_of(const struct adl_state *state, uint32_t slot)
+{
+    if (slot == ADL_NONE)
+        return INT64_MAX;
+    const int64_t end_us = state->jobs[slot].expected_us;
+    return end_us > state->now_us ? end_us : state->now_us + 1; /* as in simulate() */
+}
+
+/* GPUs of the pass's type that an edge frees; negative if it takes them. */
+static int32_t freed_by(const struct pass *pass, const struct edge *edge)
+{
+    const struct adl_reservation *r = &pass->forecast->reservations[edge->reservation];
+    const int32_t gpus = r->type == pass->type ? (int32_t)r->gpus : 0;
+    return edge->start ? -gpus : gpus;
+}
+
+/* What simulate() finds for a job that may span nodes: for it GPUs are a number that changes from instant to instant.
+ * False if a job that may share its GPUs ends meanwhile, which may not free them. */
+static bool simulate_by_count(struct pass *pass)
+{
+    const struct adl_state *state = pass->state;
+    const struct edge *edge = pass->forecast->edges, *last = edge + (size_t)2 * pass->forecast->count;
+    const int32_t wanted = pass->spec->gpus;
+    uint32_t slot = state->running[pass->type].first;
+    int32_t gpus = (int32_t)state->pool.free_gpus[pass->type], then = gpus;
+    int64_t since_us = gpus >= wanted ? state->now_us : INT64_MAX, end_us = end_of(state, slot);
+    for (;;) {
+        const int64_t edge_us = edge < last ? edge->time_us : INT64_MAX, time_us = end_us < edge_us ? end_us : edge_us;
+        if (time_us == INT64_MAX || (edge == last && since_us < time_us))
+            break;
+        for (; end_us == time_us; end_us = end_of(state, slot)) {
+            if (state->jobs[slot].spec.flags & ADL_JOB_SHARE)
+                return false;
+            gpus += state->jobs[slot].spec.gpus;
+            slot = state->nodes[slot].next;
+        }
+        for (; edge < last && edge->time_us == time_us; edge++)
+            gpus += freed_by(pass, edge);
+        if (gpus < wanted && since_us != INT64_MAX && time_us - since_us >= pass->run_us)
+            break;
+        since_us = gpus < wanted ? INT64_MAX : since_us < time_us ? since_us : time_us;
+        then = since_us == time_us ? gpus : then;
+    }
+    pass->whole = (struct bank_capacity){.gpus = (uint32_t)then, .since_us = since_us, .then_us = INT64_MAX};
+    consider(pass, &pass->whole, INT64_MAX, ADL_NONE);
+    return true;
 }
 
 /* Among edges at one time ends come first; otherwise a bank would seem too full for an instant. */
@@ -562,7 +513,8 @@ bool adl_forecast_reserve(struct adl_forecast *forecast, const struct adl_state 
                             .run_us = adl_state_remaining_us(state, slot, types[i]),
                             .spanning = (spec->flags & ADL_JOB_SPAN) && spec->gpus > 1,
                             .best = {.start_us = INT64_MAX}};
-        simulate(&pass);
+        if (!pass.spanning || !simulate_by_count(&pass))
+            simulate(&pass);
         if (pass.best.start_us < best.start_us)
             best = pass.best;
     }

@@ -1,9 +1,9 @@
 #include "policy/mechanism/placement.h"
 
-uint32_t adl_placement_order_types(const struct adl_state *state, uint32_t slot, uint32_t types, uint32_t *ret_types)
+uint32_t adl_placement_sort_types(const struct adl_state *state, uint32_t slot, uint32_t types, uint32_t *ret_types)
 {
     uint32_t count = 0;
-    for (uint32_t left = state->jobs[slot].eligible & types; left; left &= left - 1) {
+    for (uint32_t left = types; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         const int64_t time = adl_state_runtime(state, slot, type);
         uint32_t at = count++;

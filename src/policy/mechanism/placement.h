@@ -25,7 +25,18 @@ bool adl_placement_start_in_bank(const struct adl_state *state, uint32_t slot, u
 /* The same if it fits there now. */
 bool adl_placement_try_bank(const struct adl_state *state, uint32_t slot, uint32_t bank, struct adl_plan *plan);
 
-/* Lists the eligible types by predicted run time, shortest first; returns their number. */
-uint32_t adl_placement_order_types(const struct adl_state *state, uint32_t slot, uint32_t types, uint32_t *ret_types);
+/* Lists types of a mask by predicted run time, shortest first; returns their number. */
+uint32_t adl_placement_sort_types(const struct adl_state *state, uint32_t slot, uint32_t types, uint32_t *ret_types);
+
+/* The same for those of the types that the job is eligible for. */
+static inline uint32_t adl_placement_order_types(const struct adl_state *state, uint32_t slot, uint32_t types,
+                                                 uint32_t *ret_types)
+{
+    const uint32_t eligible = state->jobs[slot].eligible & types;
+    if (eligible & (eligible - 1))
+        return adl_placement_sort_types(state, slot, eligible, ret_types);
+    ret_types[0] = eligible ? (uint32_t)__builtin_ctz(eligible) : 0;
+    return eligible != 0;
+}
 
 #endif

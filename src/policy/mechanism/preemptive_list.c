@@ -105,30 +105,6 @@ void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot,
     }
 }
 
-void adl_preemptive_list_refresh(struct adl_preemptive_list *list, const struct adl_state *state,
-                                 int64_t (*key)(const struct adl_state *, uint32_t slot, const void *context),
-                                 const void *context)
-{
-    struct adl_order_node *nodes = list->nodes;
-    list->resumable = false;
-    for (uint32_t t = 0; t < list->cluster->type_count; t++) {
-        uint32_t moved = ADL_NONE, last = ADL_NONE;
-        for (uint32_t slot = list->holding[t].first, next; slot != ADL_NONE; slot = next) {
-            next = nodes[slot].next;
-            nodes[slot].key = key(state, slot, context);
-            if (last == ADL_NONE || adl_order_before(&nodes[last], &nodes[slot])) {
-                last = slot;
-                continue;
-            }
-            adl_order_remove(nodes, &list->holding[t], slot);
-            list->jobs[slot].chain = moved;
-            moved = slot;
-        }
-        for (; moved != ADL_NONE; moved = list->jobs[moved].chain)
-            adl_order_insert(nodes, &list->holding[t], moved, nodes[moved].key, nodes[moved].sequence, 0);
-    }
-}
-
 static bool started(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot)
 {
     return list->jobs[slot].phase == ADL_PREEMPTIVE_WAITING && state->jobs[slot].phase >= ADL_PHASE_RUNNING;
@@ -177,8 +153,8 @@ static bool comes_after(const struct adl_preemptive_list *list, uint32_t holder,
     return list->nodes[holder].key - list->bonus > list->nodes[waiting].key;
 }
 
-static bool may_stop(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t victim,
-                     uint32_t wanted)
+static inline bool may_stop(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t victim,
+                            uint32_t wanted)
 {
     const struct adl_job *job = &state->jobs[victim];
     return job->phase == ADL_PHASE_RUNNING && (job->spec.flags & ADL_JOB_PREEMPTIBLE) &&
@@ -494,11 +470,11 @@ static enum verdict serve(struct adl_preemptive_list *list, const struct adl_sta
     const uint32_t count = adl_placement_order_types(state, slot, UINT32_MAX, types);
     enum verdict verdict = UNSERVED;
     for (uint32_t i = 0; i < count; i++) {
+        if (unreserved_now(list, state, types[i]) < state->jobs[slot].spec.gpus)
+            continue;
         const struct adl_placement_request request = {.types = UINT32_C(1) << types[i],
                                                       .reservations = list->reservations,
                                                       .reservation_count = list->reservation_count};
-        if (unreserved_now(list, state, types[i]) < state->jobs[slot].spec.gpus)
-            continue;
         if (adl_placement_start(state, slot, &request, plan)) {
             adl_preemptive_list_explain(list, state, slot, plan);
             list->last_start = slot;

@@ -81,10 +81,32 @@ void adl_preemptive_list_remove(struct adl_preemptive_list *list,
 
 void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot, int64_t key); /* of a live job */
 
-/* Recomputes the key of every job that holds GPUs, in linear time if their order has hardly changed. */
-void adl_preemptive_list_refresh(struct adl_preemptive_list *list, const struct adl_state *state,
-                                 int64_t (*key)(const struct adl_state *, uint32_t slot, const void *context),
-                                 const void *context);
+/* Recomputes the key of every job that holds GPUs, in linear time if their order has hardly changed. Inline,
+ * because the key is computed for all of them at each instant. */
+static inline void adl_preemptive_list_refresh(struct adl_preemptive_list *list, const struct adl_state *state,
+                                               int64_t (*key)(const struct adl_state *, uint32_t slot,
+                                                              const void *context),
+                                               const void *context)
+{
+    struct adl_order_node *nodes = list->nodes;
+    list->resumable = false;
+    for (uint32_t t = 0; t < list->cluster->type_count; t++) {
+        uint32_t moved = ADL_NONE, last = ADL_NONE;
+        for (uint32_t slot = list->holding[t].first, next; slot != ADL_NONE; slot = next) {
+            next = nodes[slot].next;
+            nodes[slot].key = key(state, slot, context);
+            if (last == ADL_NONE || adl_order_before(&nodes[last], &nodes[slot])) {
+                last = slot;
+                continue;
+            }
+            adl_order_remove(nodes, &list->holding[t], slot);
+            list->jobs[slot].chain = moved;
+            moved = slot;
+        }
+        for (; moved != ADL_NONE; moved = list->jobs[moved].chain)
+            adl_order_insert(nodes, &list->holding[t], moved, nodes[moved].key, nodes[moved].sequence, 0);
+    }
+}
 
 /* At the beginning of each decide(): a job that started since the last call, or ADL_NONE; call until ADL_NONE. The job
  * keeps its key. */
