@@ -2,6 +2,7 @@
  * objective weighs energy. */
 #include "policy/adlro/corrections.h"
 #include "policy/adlro/energy.h"
+#include "policy/adlro/options.h"
 #include "policy/policy.h"
 #include "state_fixture.h"
 
@@ -44,7 +45,7 @@ static void energy_costs_what_its_draw_is_relative_to_the_typical_job(void **unu
         open_cluster();
         assert_int_equal(adl_energy_create(&cluster, weights[i], 0, &energy), 0);
         const double unit = adl_energy_price(energy, &single, FRUGAL);
-        assert_close(unit, weights[i] * 0.5 * 30 / 165);
+        assert_close(unit, weights[i] * 0.75 * 30 / 165);
         assert_close(adl_energy_price(energy, &single, HUNGRY), 10 * unit);
         assert_close(adl_energy_price(energy, &gang, FRUGAL), 4 * unit);
         adl_energy_destroy(energy);
@@ -103,6 +104,109 @@ static void a_frugal_objective_starts_a_job_where_it_draws_less(void **unused)
     }
 }
 
+/* Idle GPUs draw 20 W each, for as long as jobs are there. */
+static void the_draw_of_idle_gpus_is_shared_by_the_jobs_that_are_there(void **unused)
+{
+    (void)unused;
+    struct adl_energy *energy;
+    const struct adl_job_spec spec = fixture_spec(1, 1);
+    open_cluster();
+    assert_int_equal(adl_energy_create(&cluster, 1, 0, &energy), 0);
+    struct adl_state *state = fixture_state(&cluster);
+    const double own = adl_energy_price(energy, &spec, FRUGAL), watt = own / 30;
+    fixture_run(state, 0, &spec, 100 * SECOND, 0);
+    adl_energy_begin(energy, state);
+    assert_close(adl_energy_price(energy, &spec, FRUGAL), own + 3 * 20 * watt);
+    assert_close(adl_energy_wait_price(energy), 3 * 20 * watt);
+    fixture_run(state, 1, &spec, 100 * SECOND, 1);
+    fixture_queue(state, 2, &spec, 100 * SECOND, 0);
+    fixture_queue(state, 3, &spec, 100 * SECOND, 1);
+    adl_energy_begin(energy, state);
+    assert_close(adl_energy_wait_price(energy), 2 * 20 * watt / 4);
+    fixture_run(state, 4, &spec, 100 * SECOND, 2);
+    fixture_run(state, 5, &spec, 100 * SECOND, 3);
+    adl_energy_begin(energy, state);
+    assert_true(adl_energy_wait_price(energy) == 0); /* the cluster is full */
+    assert_close(adl_energy_price(energy, &spec, FRUGAL), own);
+    adl_state_destroy(state);
+    adl_energy_destroy(energy);
+    adl_cluster_clear(&cluster);
+}
+
+enum { CROWD = 8, ALONE = CROWD, HOLDERS };
+
+static void decide(void *policy, struct adl_state *state, struct adl_plan *plan)
+{
+    state->now_us += SECOND;
+    adl_plan_reset(plan);
+    assert_int_equal(adl_policy_adlro.decide(policy, state, plan), 0);
+}
+
+static void submit(void *policy, struct adl_state *state, uint32_t slot, uint32_t types, int64_t hungry_us)
+{
+    const int64_t run_us[TYPES] = {types >> HUNGRY & 1 ? hungry_us : 0, 100 * SECOND};
+    struct adl_job_spec spec = fixture_spec(slot + 1, 1);
+    spec.types = types;
+    assert_int_equal(adl_state_admit(state, slot, &spec, run_us), 0);
+    assert_int_equal(adl_state_enqueue(state, slot, adl_policy_adlro.rank(policy, state, slot)), 0);
+}
+
+/* Where a job starts that may run anywhere, and longer on the hungry type: after 40 decisions with eight jobs that wait
+ * for the frugal type, and then some with an empty queue. */
+static uint32_t starts_on(const char *settings, int empty)
+{
+    struct adl_policy_config config = {.settings = settings};
+    struct adl_plan plan;
+    void *policy;
+    open_cluster();
+    struct adl_state *state = fixture_state(&cluster);
+    assert_int_equal(adl_plan_create(&plan, cluster.gpu_count), 0);
+    assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &policy, NULL), 0);
+    struct adl_job_spec holder = fixture_spec(100, 1);
+    for (uint32_t i = 0; i < 2; i++)
+        fixture_run(state, HOLDERS + i, &holder, 10000 * SECOND, 2 * FRUGAL + i);
+    for (uint32_t slot = 0; slot < CROWD; slot++)
+        submit(policy, state, slot, 1u << FRUGAL, 0);
+    for (int i = 0; i < 40; i++)
+        decide(policy, state, &plan);
+    for (uint32_t slot = 0; slot < HOLDERS + 2; slot++)
+        if (slot != ALONE)
+            adl_state_finish(state, slot);
+    for (int i = 0; i < empty; i++)
+        decide(policy, state, &plan);
+    submit(policy, state, ALONE, 1u << HUNGRY | 1u << FRUGAL, 200 * SECOND);
+    decide(policy, state, &plan);
+    assert_int_equal(plan.command_count, 1);
+    const uint32_t type = adl_gpu_type_of(&cluster, plan.gpus[0]);
+    adl_policy_adlro.destroy(policy);
+    adl_plan_clear(&plan);
+    adl_state_destroy(state);
+    adl_cluster_clear(&cluster);
+    return type;
+}
+
+static void a_frugal_objective_forgets_prices_while_nobody_waits(void **unused)
+{
+    (void)unused;
+    static const char *const frugal = "objective=tail:0,energy:0.01\nnetwork=false";
+    assert_int_equal(starts_on(frugal, 0), HUNGRY);
+    assert_int_equal(starts_on(frugal, 100), FRUGAL);
+    assert_int_equal(starts_on("objective=tail:0\nnetwork=false", 100), HUNGRY);
+}
+
+static void the_network_is_used_if_energy_has_no_weight(void **unused)
+{
+    (void)unused;
+    struct adl_adlro_options options = {.objective = {.mean = 1}, .network = true};
+    open_cluster();
+    assert_true(adl_adlro_has_network(&options, &cluster));
+    options.objective.energy = 1;
+    assert_false(adl_adlro_has_network(&options, &cluster));
+    options = (struct adl_adlro_options){.objective = {.mean = 1}, .network = false};
+    assert_false(adl_adlro_has_network(&options, &cluster));
+    adl_cluster_clear(&cluster);
+}
+
 /* Jobs took twice as long as predicted, and four times across nodes; most others as long as predicted. */
 static void speeds_that_jobs_report_are_corrected_across_nodes_only(void **unused)
 {
@@ -133,6 +237,9 @@ int main(void)
         cmocka_unit_test(energy_costs_what_its_draw_is_relative_to_the_typical_job),
         cmocka_unit_test(power_readings_tell_what_jobs_of_a_class_draw),
         cmocka_unit_test(a_frugal_objective_starts_a_job_where_it_draws_less),
+        cmocka_unit_test(the_draw_of_idle_gpus_is_shared_by_the_jobs_that_are_there),
+        cmocka_unit_test(a_frugal_objective_forgets_prices_while_nobody_waits),
+        cmocka_unit_test(the_network_is_used_if_energy_has_no_weight),
         cmocka_unit_test(speeds_that_jobs_report_are_corrected_across_nodes_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

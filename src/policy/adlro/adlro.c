@@ -115,8 +115,8 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->settled_us = INT64_MIN;
     int status = adl_fairness_read_shares(&self->fairness, own->user_shares, err);
     if (status == 0)
-        status = adl_job_factors_load(&self->factors, own->network && cluster->gpu_count <= ADL_RANK_GPUS_MAX,
-                                      config->model, config->model_size, err);
+        status = adl_job_factors_load(&self->factors, adl_adlro_has_network(own, cluster), config->model,
+                                      config->model_size, err);
     if (status) {
         destroy(self);
         return status;
@@ -397,6 +397,9 @@ static void begin(struct adlro *self, const struct adl_state *state)
     memset(self->waits, 0, sizeof self->waits);
     memset(self->last_us, 0, sizeof self->last_us);
     adl_free_profile_begin(self->profile, state, joined || self->looks == 0);
+    adl_energy_begin(self->energy, state);
+    if (state->queue.count == 0 && self->objective.energy > 0)
+        adl_type_prices_update(&self->prices, state->cluster, self->waits, 1);
 }
 
 /* Jobs that have stopped to move start first, on the GPUs that were held for them. */

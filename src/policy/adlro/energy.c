@@ -8,10 +8,10 @@
 #define CLASSES_MAX 64
 
 /* With weight 1 the energy of a typical job costs this share of its run time. */
-#define RUN_SHARE 0.5
+#define RUN_SHARE 0.75
 
 /* Others want the scarce types for their energy, too: weight 1 adds this many times to the price of a type. */
-#define SCARCE_SHARE 2.0
+#define SCARCE_SHARE 1.0
 
 /* Of a job that completed, in the averages. */
 #define TYPICAL_SHARE 0.01
@@ -21,6 +21,8 @@ struct adl_energy {
     struct adl_loads *loads; /* by class */
     double weight;
     int64_t switch_us;
+    double idle_w;               /* of a GPU, on average */
+    double shared_w;             /* draw of all idle GPUs for each job in the cluster, at the last decision */
     double typical_j, typical_s; /* energy beyond idle and run time of a job that completed, on average */
 };
 
@@ -57,8 +59,11 @@ int adl_energy_create(const struct adl_cluster *cluster, double weight, int64_t 
     energy->weight = weight;
     energy->switch_us = switch_us;
     energy->typical_s = 1;
-    for (uint32_t t = 0; t < cluster->type_count; t++) /* until one has completed: any single GPU */
-        energy->typical_j += draw_w(energy, &single, t) * cluster->type_gpus[t] / cluster->gpu_count;
+    for (uint32_t t = 0; t < cluster->type_count; t++) {
+        const double share = (double)cluster->type_gpus[t] / cluster->gpu_count;
+        energy->typical_j += draw_w(energy, &single, t) * share; /* until one has completed: any single GPU */
+        energy->idle_w += cluster->types[t].idle_w * share;
+    }
     *ret = energy;
     return 0;
 }
@@ -104,11 +109,29 @@ void adl_energy_observe(struct adl_energy *energy, const struct adl_event *event
         learn_typical(energy, event, state);
 }
 
+void adl_energy_begin(struct adl_energy *energy, const struct adl_state *state)
+{
+    const double jobs = (double)state->running_jobs + state->queue.count;
+    const double idle = (double)energy->cluster->gpu_count - state->busy_gpus - state->down_gpus;
+    energy->shared_w = idle * energy->idle_w / (jobs > 1 ? jobs : 1);
+}
+
+/* The cost of drawing that much for a second, in seconds. */
+static double cost_of(const struct adl_energy *energy, double power_w)
+{
+    return energy->weight > 0 && energy->typical_j > 0
+               ? RUN_SHARE * energy->weight * power_w * energy->typical_s / energy->typical_j
+               : 0;
+}
+
 double adl_energy_price(const struct adl_energy *energy, const struct adl_job_spec *spec, uint32_t type)
 {
-    if (energy->weight <= 0 || energy->typical_j <= 0)
-        return 0;
-    return RUN_SHARE * energy->weight * draw_w(energy, spec, type) * energy->typical_s / energy->typical_j;
+    return energy->weight > 0 ? cost_of(energy, draw_w(energy, spec, type) + energy->shared_w) : 0;
+}
+
+double adl_energy_wait_price(const struct adl_energy *energy)
+{
+    return cost_of(energy, energy->shared_w);
 }
 
 double adl_energy_scarcity(double weight)

@@ -1,7 +1,9 @@
 /* energy: what the energy of a job on a GPU type costs, as a share of the time that it runs there.
  *
- * The energy is what its GPUs draw beyond idle: they draw the rest in any case. It is priced by the objective's weight
- * relative to the typical draw of a job: with weight 1 the energy of a typical job costs half its run time. Loads are
+ * The energy is what its GPUs draw beyond idle, and an equal share, for each job that waits or runs, of what idle GPUs
+ * draw: they idle for as long as jobs are there. The last job pays for the whole cluster, so it runs on fast GPUs. No
+ * job pays for a cluster that is full. Energy is priced by the objective's weight
+ * relative to the typical draw of a job: with weight 1 the energy of a typical job costs 3/4 of its run time. Loads are
  * learned from power readings (predict/loads.h). */
 #ifndef ADLRO_POLICY_ADLRO_ENERGY_H
 #define ADLRO_POLICY_ADLRO_ENERGY_H
@@ -21,8 +23,14 @@ void adl_energy_copy(struct adl_energy *to, const struct adl_energy *from); /* o
 /* Learns from an event, before the event changes the state. */
 void adl_energy_observe(struct adl_energy *energy, const struct adl_event *event, const struct adl_state *state);
 
+/* A new decision: sets what idle GPUs draw for each job. */
+void adl_energy_begin(struct adl_energy *energy, const struct adl_state *state);
+
 /* The cost of the job's energy on a type, for each second that it runs there, in seconds. */
 double adl_energy_price(const struct adl_energy *energy, const struct adl_job_spec *spec, uint32_t type);
+
+/* The same while a job waits: its share of what idle GPUs draw. */
+double adl_energy_wait_price(const struct adl_energy *energy);
 
 /* Factor for the prices of GPU types, which others want for their energy, too. */
 double adl_energy_scarcity(double weight);

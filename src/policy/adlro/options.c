@@ -1,5 +1,7 @@
 #include "policy/adlro/options.h"
 
+#include "policy/adlro/rank_network.h"
+
 const struct adl_policy_option adl_adlro_table[] = {
     {.name = "objective",
      .type = ADL_POLICY_OBJECTIVE,
@@ -54,6 +56,12 @@ const struct adl_policy_option adl_adlro_table[] = {
      .type = ADL_POLICY_BOOL,
      .offset = offsetof(struct adl_adlro_options, network),
      .value = "true",
-     .help = "correct ranks, prices and waits of each job by a trained network, on clusters of up to 64 GPUs"},
+     .help = "correct ranks, prices and waits of each job by a trained network, on clusters of up to 64 GPUs and if "
+             "energy has no weight"},
     ADL_POLICY_STOP_MARGIN(struct adl_adlro_options, "5"),
 };
+
+bool adl_adlro_has_network(const struct adl_adlro_options *options, const struct adl_cluster *cluster)
+{
+    return options->network && options->objective.energy <= 0 && cluster->gpu_count <= ADL_RANK_GPUS_MAX;
+}

@@ -2,6 +2,7 @@
 #ifndef ADLRO_POLICY_ADLRO_OPTIONS_H
 #define ADLRO_POLICY_ADLRO_OPTIONS_H
 
+#include "model/cluster.h"
 #include "policy/option.h"
 
 struct adl_adlro_options {
@@ -15,5 +16,8 @@ struct adl_adlro_options {
 
 #define ADL_ADLRO_OPTIONS 10
 extern const struct adl_policy_option adl_adlro_table[ADL_ADLRO_OPTIONS];
+
+/* The network was trained on clusters of that size, and where energy has no weight. */
+bool adl_adlro_has_network(const struct adl_adlro_options *options, const struct adl_cluster *cluster);
 
 #endif

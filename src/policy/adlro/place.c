@@ -26,7 +26,8 @@ static double price_of(const struct adl_place_view *view, const struct adl_place
 
 static double wait_weight_of(const struct adl_place_view *view, uint32_t slot)
 {
-    return view->wait_weight * factor_of(view, slot, ADL_RANK_WAITING);
+    return view->wait_weight * factor_of(view, slot, ADL_RANK_WAITING) *
+           (1 + (view->energy ? adl_energy_wait_price(view->energy) : 0));
 }
 
 static void note_now(struct adl_place *place, uint32_t type, double cost_us)
