@@ -128,7 +128,8 @@ static void add(struct adl_actions *actions, const struct adl_state *state, cons
     actions->gpu_count += gpus;
 }
 
-/* The planned GPUs, if they do: the plan does not know of jobs beside others on one GPU. */
+/* The planned GPUs, if they do: the plan does not know of jobs beside others on one GPU, nor which GPUs a reservation
+ * holds. */
 static bool take_planned(const struct adl_actions *actions, const struct adl_state *state, uint32_t slot, uint32_t type,
                          uint32_t *ret_gpus)
 {
@@ -164,9 +165,11 @@ static void add_starts(struct adl_actions *actions, const struct adl_state *stat
         if (take_planned(actions, state, it->slot, type, gpus)) {
             add(actions, state, it, type, false);
             actions->list[actions->count - 1].planned = true;
-        } else if (state->pool.free_gpus[type] >= job->spec.gpus && adl_fit_find(state, it->slot, type, &hold, gpus))
+        } else if (state->pool.free_gpus[type] >= job->spec.gpus && adl_fit_find(state, it->slot, type, &hold, gpus)) {
             add(actions, state, it, type, false);
-        else if (actions->share && adl_fit_share(state, it->slot, type, &hold, gpus))
+            actions->list[actions->count - 1].planned =
+                actions->has_reservation && adl_outlook_start(&actions->outlook, it->slot, type);
+        } else if (actions->share && adl_fit_share(state, it->slot, type, &hold, gpus))
             add(actions, state, it, type, true);
     }
     if (actions->count == first)
@@ -199,7 +202,7 @@ void adl_actions_reserve(struct adl_actions *actions, const struct adl_state *st
 {
     uint32_t count;
     adl_forecast_clear(actions->forecast);
-    actions->has_reservation = adl_forecast_reserve(actions->forecast, state, actions->overdue);
+    actions->has_reservation = adl_forecast_reserve(actions->forecast, state, actions->reserved);
     if (actions->has_reservation)
         actions->reservation = *adl_forecast_reservations(actions->forecast, &count);
 }
@@ -228,10 +231,10 @@ static void add_candidate(struct adl_actions *actions, const struct adl_state *s
     actions->candidates[at] = it;
 }
 
-/* Neither overdue nor planned to start now. */
+/* Neither reserved nor planned to start now. */
 static bool is_new(const struct adl_actions *actions, uint32_t slot)
 {
-    bool planned = slot == actions->overdue;
+    bool planned = slot == actions->reserved;
     for (uint32_t i = 0; i < actions->outlook.start_count; i++)
         planned |= actions->outlook.starts[i].slot == slot;
     return !planned;
@@ -244,7 +247,7 @@ static void find_candidates(struct adl_actions *actions, const struct adl_state 
     uint32_t lanes = 0;
     for (uint32_t i = 0; i < actions->outlook.start_count; i++)
         if (state->jobs[actions->outlook.starts[i].slot].phase == ADL_PHASE_PENDING &&
-            actions->outlook.starts[i].slot != actions->overdue)
+            actions->outlook.starts[i].slot != actions->reserved)
             add_candidate(actions, state, actions->outlook.starts[i].slot);
     adl_walk_begin(queue);
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE && lanes < ADL_ACTION_LANES; adl_walk_leave(queue)) {
@@ -278,15 +281,16 @@ void adl_actions_find(struct adl_actions *actions, const struct adl_state *state
 {
     actions->count = actions->gpu_count = actions->candidate_count = 0;
     actions->has_reservation = false;
-    actions->overdue = ADL_NONE;
+    actions->overdue = actions->reserved = ADL_NONE;
     actions->head = adl_queue_head(&state->queue);
     if (actions->head == ADL_NONE || actions->outlook.failed || !adl_actions_possible(actions, state))
         return;
     survey(actions, state);
-    adl_outlook_find(&actions->outlook, state);
     actions->overdue = adl_actions_overdue(actions, state);
-    if (actions->overdue != ADL_NONE) {
-        const struct adl_action_job first = candidate(actions, state, actions->overdue);
+    adl_outlook_find(&actions->outlook, state, actions->overdue, actions->lambda);
+    actions->reserved = actions->outlook.reserved;
+    if (actions->reserved != ADL_NONE) {
+        const struct adl_action_job first = candidate(actions, state, actions->reserved);
         add_starts(actions, state, &first);
         if (actions->count > 0)
             return; /* other starts could delay it */

@@ -6,7 +6,8 @@
  *
  * No job starves, whatever the policy prefers: the job that has waited longest for what it needs, once that is many
  * times the sum of a typical run time and its own, is overdue. If it fits, the list has only it, on each type; until
- * then it has a reservation, as under EASY: no listed action would delay it. docs/decisions/0006-choices.md says why.
+ * then it has a reservation, as under EASY: no listed action would delay it. Without such a job the same holds for the
+ * one that the outlook reserves, lest GPUs are idle at the end. docs/decisions/0006-choices.md says why.
  */
 #ifndef ADLRO_POLICY_DQN_ACTIONS_H
 #define ADLRO_POLICY_DQN_ACTIONS_H
@@ -56,8 +57,9 @@ struct adl_actions {
     uint32_t *gpus;
     uint32_t gpu_count, gpu_capacity;
     uint32_t head;        /* the oldest waiting job, or ADL_NONE */
-    uint32_t overdue;     /* the job that nobody may delay, or ADL_NONE */
-    bool has_reservation; /* reservation is set, for overdue */
+    uint32_t overdue;     /* a job that has waited too long, or ADL_NONE */
+    uint32_t reserved;    /* the job that nobody may delay: overdue, or of the bottleneck; or ADL_NONE */
+    bool has_reservation; /* reservation is set, for reserved */
     struct adl_reservation reservation;
     struct adl_forecast *forecast;
     bool share;
@@ -84,7 +86,7 @@ void adl_actions_reset(struct adl_actions *actions); /* as after create */
 void adl_actions_find(struct adl_actions *actions, const struct adl_state *state);
 
 /* Parts of it: false if nothing can start, because no GPU is free; the job that has waited longest for what it needs,
- * if it is overdue, else ADL_NONE (needs typical_us); sets the reservation for actions->overdue. */
+ * if it is overdue, else ADL_NONE (needs typical_us); sets the reservation for actions->reserved. */
 bool adl_actions_possible(const struct adl_actions *actions, const struct adl_state *state);
 uint32_t adl_actions_overdue(const struct adl_actions *actions, const struct adl_state *state);
 void adl_actions_reserve(struct adl_actions *actions, const struct adl_state *state);

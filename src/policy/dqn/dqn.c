@@ -212,7 +212,7 @@ static struct adl_reason reason_of(const struct dqn *self, const struct adl_stat
     if (!actions->has_reservation)
         return action->job == actions->head ? adl_reason_ranked(state, &state->queue, action->job, ADL_RULE_FIRST)
                                             : adl_reason_make(ADL_RULE_ONLY, ADL_NONE, 0, 0);
-    return adl_reason_make(ADL_RULE_ONLY, actions->overdue,
+    return adl_reason_make(ADL_RULE_ONLY, actions->reserved,
                            (double)adl_state_remaining_us(state, action->job, action->type) * 1e-6,
                            (double)(actions->reservation.start_us - state->now_us) * 1e-6);
 }

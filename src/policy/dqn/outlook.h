@@ -7,6 +7,7 @@
 
 #include "policy/adlro/place.h"
 #include "policy/adlro/ranking.h"
+#include "policy/dqn/bottleneck.h"
 
 #define ADL_OUTLOOK_JOBS 64 /* waiting jobs that get a place, in order of rank */
 
@@ -21,7 +22,10 @@ struct adl_outlook {
     struct adl_free_profile *profile;
     struct adl_type_prices prices;
     struct adl_ranking ranking;
-    struct adl_place *places; /* [slot] */
+    struct adl_bottleneck bottleneck;
+    uint32_t widest[ADL_TYPES_MAX]; /* most GPUs of the type in one node */
+    uint32_t reserved;              /* the job that is planned first, or ADL_NONE */
+    struct adl_place *places;       /* [slot] */
     size_t place_capacity;
     struct adl_planned_start starts[ADL_OUTLOOK_JOBS];
     uint32_t start_count;
@@ -46,8 +50,10 @@ void adl_outlook_join(struct adl_outlook *outlook, const struct adl_state *state
 /* Every event, before it changes the state: learns from jobs that complete. */
 void adl_outlook_observe(struct adl_outlook *outlook, const struct adl_event *event, const struct adl_state *state);
 
-/* Plans the waiting jobs, unless the last plan still holds. */
-void adl_outlook_find(struct adl_outlook *outlook, const struct adl_state *state);
+/* Plans the waiting jobs, unless the last plan still holds. Reserved is the overdue job, if there is one; else, the
+ * more readily the higher lambda, the first in rank of those that can run only on the bottleneck, while other GPUs are
+ * going to be idle before it is. */
+void adl_outlook_find(struct adl_outlook *outlook, const struct adl_state *state, uint32_t overdue, double lambda);
 
 /* The start of a waiting job that is planned for now on a type, or NULL. */
 const struct adl_planned_start *adl_outlook_start(const struct adl_outlook *outlook, uint32_t slot, uint32_t type);

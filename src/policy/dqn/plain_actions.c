@@ -150,12 +150,12 @@ void adl_plain_actions_find(struct adl_actions *actions, const struct adl_state 
     starts.count = 0;
     actions->count = actions->gpu_count = 0;
     actions->has_reservation = false;
-    actions->overdue = ADL_NONE;
+    actions->overdue = actions->reserved = ADL_NONE;
     actions->head = adl_queue_head(&state->queue);
     if (actions->head == ADL_NONE || actions->outlook.failed || !adl_actions_possible(actions, state))
         return;
     actions->typical_us = typical_us;
-    actions->overdue = adl_actions_overdue(actions, state);
+    actions->overdue = actions->reserved = adl_actions_overdue(actions, state);
     if (actions->overdue != ADL_NONE) {
         add_starts(actions, state, actions->overdue, ADL_NONE, &starts);
         list(actions, state, &starts);

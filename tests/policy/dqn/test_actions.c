@@ -90,7 +90,7 @@ static void look_for_what_fits(const struct adl_state *state, const struct adl_a
     (void)chosen;
     uint32_t gpus[64];
     count_list(actions);
-    if (actions->overdue != ADL_NONE || actions->count >= ADL_ACTION_STARTS ||
+    if (actions->reserved != ADL_NONE || actions->count >= ADL_ACTION_STARTS ||
         state->queue.heap_count > ADL_ACTION_LANES)
         return;
     for (uint32_t i = 0; i < state->queue.heap_count; i++) {
@@ -149,10 +149,10 @@ static void an_overdue_job_alone_is_offered_wherever_it_fits(void **state)
     assert_true(alone > 100);
 }
 
-/* The reservation at the last decision, if what was started then was not the overdue job. */
+/* The reservation at the last decision, if what was started then was not the reserved job. */
 static struct {
     int64_t now_us, start_us;
-    uint32_t overdue;
+    uint32_t reserved;
     bool holds, shared;
 } before;
 static uint64_t compared;
@@ -160,7 +160,7 @@ static uint64_t compared;
 static void compare_reservations(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
 {
     count_list(actions);
-    if (before.holds && before.now_us == state->now_us && before.overdue == actions->overdue &&
+    if (before.holds && before.now_us == state->now_us && before.reserved == actions->reserved &&
         actions->has_reservation) {
         compared++;
         if (actions->reservation.start_us > before.start_us)
@@ -168,9 +168,9 @@ static void compare_reservations(const struct adl_state *state, const struct adl
                      before.shared ? "shared" : "plain", (long long)before.start_us,
                      (long long)actions->reservation.start_us);
     }
-    before.holds = actions->count > 0 && actions->has_reservation && actions->list[chosen].job != actions->overdue;
+    before.holds = actions->count > 0 && actions->has_reservation && actions->list[chosen].job != actions->reserved;
     before.now_us = state->now_us;
-    before.overdue = actions->overdue;
+    before.reserved = actions->reserved;
     before.start_us = actions->reservation.start_us;
     before.shared = before.holds && actions->list[chosen].shared;
 }
@@ -186,6 +186,25 @@ static void no_action_delays_the_reservation_of_an_overdue_job(void **state)
     assert_true(compared > 100);
 }
 
+static uint64_t bottlenecks;
+
+static void look_for_the_bottleneck(const struct adl_state *state, const struct adl_actions *actions, uint32_t chosen)
+{
+    compare_reservations(state, actions, chosen);
+    bottlenecks += actions->reserved != ADL_NONE && actions->overdue == ADL_NONE && actions->has_reservation;
+}
+
+static void nor_that_of_a_job_that_only_the_bottleneck_can_run(void **state)
+{
+    (void)state;
+    before.holds = false;
+    bottlenecks = compared = 0;
+    driver_guard = 1e6;
+    for_random_worlds(look_for_the_bottleneck);
+    driver_guard = 0;
+    assert_true(bottlenecks > 100 && compared > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +212,7 @@ int main(void)
         cmocka_unit_test(the_oldest_job_of_each_lane_is_offered_on_every_type_where_it_fits),
         cmocka_unit_test(an_overdue_job_alone_is_offered_wherever_it_fits),
         cmocka_unit_test(no_action_delays_the_reservation_of_an_overdue_job),
+        cmocka_unit_test(nor_that_of_a_job_that_only_the_bottleneck_can_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
