@@ -14,6 +14,12 @@
 #define ROUNDS_MIN   8    /* of a training that is long enough */
 #define FULL_LAMBDA  0.25 /* share of training episodes whose lambda is drawn from 0 to 1 */
 
+/* Of six slots one plays the scenario with four times the jobs: where more arrive than can be served, its queue is that
+ * of a backlog. */
+#define LONGER_SLOTS 6
+#define LONGER_FIRST 2
+#define LONGER_TIMES 4
+
 struct adl_dqn_config adl_dqn_defaults(enum adl_qnet_kind network)
 {
     const bool paper = network == ADL_QNET_PAPER;
@@ -99,9 +105,10 @@ static int create_slot(struct adl_dqn_trainer *trainer, uint32_t index, struct a
                                      .tail = config->tail};
     struct adl_dqn_slot *slot = &trainer->slots[index];
     double run_s = 1;
-    /* Every other one is the scenario itself. */
-    slot->scenario = index % 2 == 0 || config->other_count == 0 ? config->scenario
-                                                                : &config->others[index / 2 % config->other_count];
+    /* Every other one is the scenario itself, or with more jobs. */
+    slot->scenario = index % LONGER_SLOTS == LONGER_FIRST         ? &trainer->longer
+                     : index % 2 == 0 || config->other_count == 0 ? config->scenario
+                                                                  : &config->others[index / 2 % config->other_count];
     int status = mean_run_s(slot->scenario, &run_s, err);
     slot->horizon_s = config->horizon * run_s;
     if (status == 0)
@@ -153,6 +160,8 @@ int adl_dqn_trainer_create(const struct adl_dqn_config *config, struct adl_dqn_t
     if (!trainer)
         return adl_fail(err, ADL_ENOMEM, "out of memory for a trainer");
     trainer->config = *config;
+    trainer->longer = *config->scenario;
+    trainer->longer.workload.jobs *= LONGER_TIMES;
     const uint64_t sweeps = config->episodes / ADL_SWEEP_EPISODES / ROUNDS_MIN;
     if (sweeps < config->sweeps)
         trainer->config.sweeps = sweeps > 0 ? (uint32_t)sweeps : 1;

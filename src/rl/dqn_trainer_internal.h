@@ -21,6 +21,7 @@ struct adl_dqn_slot {
 
 struct adl_dqn_trainer {
     struct adl_dqn_config config;
+    struct adl_scenario longer; /* the scenario with more jobs; it owns nothing */
     struct adl_qnet net;
     struct adl_thread_pool *pool;
     struct adl_dqn_slot *slots; /* a sweep uses the next ADL_DQN_GROUPS of them */
