@@ -110,15 +110,15 @@ static uint32_t step_of(const struct adl_node_profile *node, int64_t time_us)
 
 /* ---- openings ---- */
 
-static void offer(const struct adl_node_profile *node, uint32_t step, uint16_t gpus, struct adl_opening opening,
+static void offer(const struct adl_node_profile *node, uint32_t step, uint16_t gpus, struct adl_opening *opening,
                   int64_t now_us, double delay_weight, struct adl_opening *best)
 {
-    const uint32_t bank = opening.bank - node->bank_first;
-    const double wait_us = adl_opening_wait_us(&opening, now_us, delay_weight);
-    opening.spare = (uint32_t)(node->gpus[(size_t)step * node->banks + bank] - gpus);
+    const uint32_t bank = opening->bank - node->bank_first;
+    const double wait_us = adl_opening_wait_us(opening, now_us, delay_weight);
+    opening->spare = (uint32_t)(node->gpus[(size_t)step * node->banks + bank] - gpus);
     const double least_us = best->start_us == INT64_MAX ? 0 : adl_opening_wait_us(best, now_us, delay_weight);
-    if (best->start_us == INT64_MAX || wait_us < least_us || (wait_us == least_us && opening.spare < best->spare))
-        *best = opening;
+    if (best->start_us == INT64_MAX || wait_us < least_us || (wait_us == least_us && opening->spare < best->spare))
+        *best = *opening;
 }
 
 /* What a job needs of one bank and its node. */
@@ -167,13 +167,13 @@ int64_t adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank
     const uint32_t at = first_fit(node, bank, &need, run_us, now_us, &gap);
     if (gap > 0 && !node->reserved) { /* a start now delays the job that needs the GPUs from that step on */
         opening.delay_us = now_us + run_us - node->steps[gap].time_us;
-        offer(node, 0, spec->gpus, opening, now_us, delay_weight, best);
+        offer(node, 0, spec->gpus, &opening, now_us, delay_weight, best);
         opening.delay_us = 0;
     }
     if (at == node->count)
         return INT64_MAX;
     opening.start_us = at > 0 ? node->steps[at].time_us : now_us;
-    offer(node, at, spec->gpus, opening, now_us, delay_weight, best);
+    offer(node, at, spec->gpus, &opening, now_us, delay_weight, best);
     return opening.start_us;
 }
 

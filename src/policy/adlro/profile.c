@@ -37,6 +37,26 @@ static void index_node(struct adl_free_profile *profile, const struct adl_node_p
     }
 }
 
+/* After a node was read: what it is indexed by while nothing is planned there. */
+static void keep_index(struct adl_free_profile *profile, const struct adl_node_profile *node)
+{
+    for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++) {
+        const struct type_banks *type = &profile->types[profile->cluster->banks[b].type];
+        for (uint32_t n = 0, at = profile->index[b]; n < type->widest; n++, at += type->count)
+            type->unplanned[at] = type->ready[at];
+    }
+}
+
+/* Nothing is planned there any more. */
+static void restore_index(struct adl_free_profile *profile, const struct adl_node_profile *node)
+{
+    for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++) {
+        const struct type_banks *type = &profile->types[profile->cluster->banks[b].type];
+        for (uint32_t n = 0, at = profile->index[b]; n < type->widest; n++, at += type->count)
+            type->ready[at] = type->unplanned[at];
+    }
+}
+
 /* Before openings are looked for among all banks. Until then ready times are lower bounds. */
 static void index_behind(struct adl_free_profile *profile)
 {
@@ -78,7 +98,7 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
         adl_node_profile_unplan(node);
         if (node_changed(profile, node)) /* it is read below */
             continue;
-        index_node(profile, node);
+        restore_index(profile, node);
         forget_bounds(profile, node);
     }
     profile->planned_count = profile->behind_count = 0; /* what is behind has planned jobs */
@@ -89,6 +109,7 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
             continue;
         adl_node_profile_read(node, state, n, end_us, profile);
         index_node(profile, node);
+        keep_index(profile, node);
         forget_bounds(profile, node);
         for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++) {
             profile->known[b] = state->pool.free_mask[b];
@@ -132,24 +153,27 @@ static void find_in_bank(struct adl_free_profile *profile, const struct adl_job_
     profile->bounds[bank] = (struct bank_bound){run_us, start_us, spec->gpus, spec->cpu_cores, spec->memory_mib};
 }
 
-/* If no bank has the GPUs now: when the opening starts in the bank that may have the first, if that is before until_us.
- */
-static int64_t look_ahead(struct adl_free_profile *profile, const struct adl_job_spec *spec,
-                          const struct type_banks *type, int64_t run_us, int64_t until_us)
+/* False if no bank has an opening before *until_us. If none has the GPUs now, that becomes the time after the opening
+ * of the bank that may have the first: another one has to be earlier. */
+static bool look_ahead(struct adl_free_profile *profile, const struct adl_job_spec *spec, const struct type_banks *type,
+                       int64_t run_us, int64_t *until_us)
 {
     const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
+    const int64_t now_us = profile->state->now_us;
     int64_t least_us = INT64_MAX;
     uint32_t bank = ADL_NONE;
-    for (uint32_t i = 0; i < type->count && least_us > profile->state->now_us; i++) {
+    for (uint32_t i = 0; i < type->count && least_us > now_us; i++) {
         const int64_t time_us = earliest_us(profile, spec, type->banks[i], run_us, ready[i]);
         bank = time_us < least_us ? type->banks[i] : bank;
         least_us = time_us < least_us ? time_us : least_us;
     }
-    if (least_us >= until_us || least_us <= profile->state->now_us)
-        return least_us;
+    if (least_us >= *until_us || least_us <= now_us)
+        return least_us < *until_us;
     struct adl_opening opening = {.start_us = INT64_MAX};
     find_in_bank(profile, spec, bank, run_us, HUGE_VAL, &opening);
-    return opening.start_us;
+    if (opening.start_us > now_us && opening.start_us < *until_us)
+        *until_us = opening.start_us + 1;
+    return true;
 }
 
 /* In one bank. A bank that has the GPUs no earlier than the best opening so far is not looked at. */
@@ -160,10 +184,9 @@ static void find_in_banks(struct adl_free_profile *profile, const struct adl_job
     const int64_t now_us = profile->state->now_us;
     if (spec->gpus > type->widest)
         return;
+    if (!look_ahead(profile, spec, type, run_us, &until_us))
+        return;
     const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
-    const int64_t ahead_us = look_ahead(profile, spec, type, run_us, until_us);
-    if (ahead_us > now_us && ahead_us < until_us)
-        until_us = ahead_us + 1; /* an opening has to be earlier */
     for (uint32_t i = 0; i < type->count; i++) {
         const uint32_t b = type->banks[i];
         if (earliest_us(profile, spec, b, run_us, ready[i]) >= until_us ||

@@ -48,6 +48,7 @@ static void list_types(struct adl_free_profile *profile)
         uint32_t count = 0;
         type->banks = banks;
         type->ready = ready;
+        type->unplanned = ready + profile->ready_count;
         for (uint32_t b = 0; b < cluster->bank_count; b++)
             if (cluster->banks[b].type == t) {
                 profile->index[b] = count;
@@ -99,7 +100,7 @@ int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_
     profile->ready_count = ready_rows(cluster, profile->types) + 1;
     profile->steps = calloc(steps, sizeof *profile->steps);
     profile->gpus = calloc(gpus, sizeof *profile->gpus);
-    profile->ready = calloc(profile->ready_count, sizeof *profile->ready);
+    profile->ready = calloc(2 * profile->ready_count, sizeof *profile->ready);
     profile->banks = calloc((size_t)cluster->bank_count + 1, sizeof *profile->banks);
     profile->ends = calloc((size_t)cluster->gpu_count + 1, sizeof *profile->ends);
     profile->index = calloc((size_t)cluster->bank_count + 1, sizeof *profile->index);
@@ -143,7 +144,7 @@ void adl_free_profile_copy(struct adl_free_profile *to, const struct adl_free_pr
         copy_node(&to->nodes[n], &from->nodes[n]);
     memcpy(to->steps, from->steps, from->step_count * sizeof *to->steps);
     memcpy(to->gpus, from->gpus, from->gpu_count * sizeof *to->gpus);
-    memcpy(to->ready, from->ready, from->ready_count * sizeof *to->ready);
+    memcpy(to->ready, from->ready, 2 * from->ready_count * sizeof *to->ready);
     memcpy(to->ends, from->ends, cluster->gpu_count * sizeof *to->ends);
     memcpy(to->known, from->known, banks * sizeof *to->known);
     memcpy(to->free_in, from->free_in, banks * sizeof *to->free_in);

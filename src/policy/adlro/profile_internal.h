@@ -8,7 +8,8 @@
 struct type_banks {
     uint32_t *banks;
     uint32_t count, widest;
-    int64_t *ready; /* [(n - 1) * count + index] when a bank first has n free GPUs: no opening for n is earlier */
+    int64_t *ready;     /* [(n - 1) * count + index] when a bank first has n free GPUs: no opening for n is earlier */
+    int64_t *unplanned; /* the same without planned jobs */
 };
 
 /* What was found of a bank: no opening for a job that needs as much or more, and starts later than now, is earlier.
@@ -48,7 +49,7 @@ struct adl_free_profile {
     int64_t *earliest;       /* scratch of find_spanning */
     struct adl_step *steps;
     int32_t *gpus;
-    int64_t *ready;
+    int64_t *ready; /* and as many unplanned */
     uint32_t *banks;
     size_t step_count, gpu_count, ready_count; /* of these */
 };
