@@ -73,6 +73,13 @@ double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double
     return it.again_us + it.unit_us * adl_residuals_cost(it.residuals, it.shape, it.u);
 }
 
+double adl_belief_rank(const struct adl_belief *belief, uint32_t slot, double whole_us)
+{
+    struct adl_residuals room;
+    const struct reading it = read_job(belief, slot, 0, &room);
+    return adl_residuals_within(it.residuals, it.shape, it.u, (whole_us - it.again_us) / it.unit_us);
+}
+
 struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot)
 {
     const struct believed *job = &belief->jobs[slot];
