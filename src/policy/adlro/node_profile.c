@@ -182,7 +182,7 @@ uint32_t adl_node_profile_has(const struct adl_node_profile *node, uint32_t bank
 {
     uint32_t i = step_of(node, start_us);
     int32_t least = usable(node, i, bank, spec);
-    while (++i < node->count && node->steps[i].time_us < end_us) {
+    while (++i < node->count && node->steps[i].time_us < end_us && least > 0) {
         const int32_t has = usable(node, i, bank, spec);
         least = has < least ? has : least;
     }

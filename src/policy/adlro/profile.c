@@ -368,6 +368,20 @@ static void take_in_bank(struct adl_free_profile *profile, uint32_t b, uint32_t 
     profile->is_behind[n] = true;
 }
 
+/* For each bank of a type, the most GPUs that it may have free at a time, by the index; returns the largest of them. */
+static uint32_t most_free(struct adl_free_profile *profile, const struct type_banks *type, int64_t time_us)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < type->count; i++) {
+        uint32_t has = 0;
+        while (has < type->widest && type->ready[(size_t)has * type->count + i] <= time_us)
+            has++;
+        profile->may_have[i] = (uint8_t)has;
+        most = has > most ? has : most;
+    }
+    return most;
+}
+
 /* From the banks that have most, as adl_fit_find does. */
 static uint32_t take_spanning(struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t t,
                               const struct adl_opening *opening, uint32_t *ret_gpus)
@@ -376,14 +390,15 @@ static uint32_t take_spanning(struct adl_free_profile *profile, const struct adl
     const bool now = opening->start_us == profile->state->now_us;
     const int64_t end = opening->start_us + (opening->delay_us > 0 || !now ? 0 : opening->run_us);
     uint32_t found = 0;
-    for (uint32_t f = type->widest; f >= 1 && found < spec->gpus; f--)
+    for (uint32_t f = most_free(profile, type, opening->start_us); f >= 1 && found < spec->gpus; f--)
         for (uint32_t i = 0; i < type->count && found < spec->gpus; i++) {
             const uint32_t b = type->banks[i], left = spec->gpus - found;
-            if (type->ready[(size_t)(f - 1) * type->count + i] > opening->start_us)
+            if (profile->may_have[i] < f)
                 continue;
             const uint32_t has =
                 adl_node_profile_has(&profile->nodes[profile->cluster->banks[b].node], b, spec, opening->start_us, end);
             const uint32_t gpus = has < left ? has : left;
+            profile->may_have[i] = (uint8_t)(has < f ? has : has - gpus);
             if (has < f)
                 continue;
             if (now)

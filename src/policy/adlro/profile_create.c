@@ -18,6 +18,7 @@ void adl_free_profile_destroy(struct adl_free_profile *profile)
     free(profile->behind);
     free(profile->is_behind);
     free(profile->earliest);
+    free(profile->may_have);
     free(profile->steps);
     free(profile->gpus);
     free(profile->ready);
@@ -111,9 +112,10 @@ int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_
     profile->behind = calloc((size_t)cluster->node_count + 1, sizeof *profile->behind);
     profile->is_behind = calloc((size_t)cluster->node_count + 1, sizeof *profile->is_behind);
     profile->earliest = calloc((size_t)ADL_JOB_GPUS_MAX + 1, sizeof *profile->earliest);
-    if (!profile->ends || !profile->nodes || !profile->steps || !profile->gpus || !profile->ready || !profile->banks ||
-        !profile->index || !profile->known || !profile->free_in || !profile->bounds || !profile->planned ||
-        !profile->behind || !profile->is_behind || !profile->earliest) {
+    profile->may_have = calloc((size_t)cluster->bank_count + 1, sizeof *profile->may_have);
+    if (!profile->ends || !profile->may_have || !profile->nodes || !profile->steps || !profile->gpus ||
+        !profile->ready || !profile->banks || !profile->index || !profile->known || !profile->free_in ||
+        !profile->bounds || !profile->planned || !profile->behind || !profile->is_behind || !profile->earliest) {
         adl_free_profile_destroy(profile);
         return ADL_ENOMEM;
     }

@@ -47,6 +47,7 @@ struct adl_free_profile {
     uint32_t offered;        /* mask of types whose free GPUs are on offer */
     uint32_t reserved_types; /* mask of types with a planned job that no start may delay */
     int64_t *earliest;       /* scratch of find_spanning */
+    uint8_t *may_have;       /* [index of a bank in its type] scratch of take_spanning */
     struct adl_step *steps;
     int32_t *gpus;
     int64_t *ready; /* and as many unplanned */
