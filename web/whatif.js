@@ -89,7 +89,7 @@ function renderAnswer(answer) {
     el('ul', {class: 'alternatives'}, ...answer.alternatives.map((one) => alternative(one, reach))),
     el('p', {}, advice(answer)),
     el('p', {class: 'note'}, answer.basis === 'time_limit' ? 'Run times are drawn from time limits: too few jobs have ended to learn from.' : ''),
-    el('p', {class: 'note'}, `${f.plural(answer.futures, 'future')} under ${answer.policy}, played for ${f.span(answer.played_s)}. In brackets: what nine of ten pairs of futures lie within, of times eight of ten. Bars show by how much the start moves: sooner to the left.`),
+    el('p', {class: 'note'}, `${f.plural(answer.futures, 'future')} under ${answer.policy}, played for ${f.span(answer.played_s)}. Times from now are medians, in brackets what eight of ten futures lie within; differences are means, in brackets what nine of ten pairs of futures lie within. Bars show by how much the start moves: sooner to the left.`),
   ].filter((node) => node.textContent));
 }
 

@@ -22,8 +22,9 @@ int adl_belief_create(const struct adl_cluster *cluster, bool learned, struct ad
         return ADL_ENOMEM;
     belief->cluster = cluster;
     belief->whole = calloc(1, sizeof *belief->whole);
-    if (!belief->whole) {
-        free(belief);
+    belief->factors = calloc(1, sizeof *belief->factors);
+    if (!belief->whole || !belief->factors) {
+        adl_belief_destroy(belief);
         return ADL_ENOMEM;
     }
     for (int kind = 0; kind < ADL_KIND_COUNT; kind++)
@@ -67,14 +68,26 @@ void adl_belief_destroy(struct adl_belief *belief)
     adl_similar_destroy(belief->similar);
     adl_owner_residuals_destroy(belief->owners);
     adl_speeds_destroy(belief->speeds);
+    if (belief->factors) {
+        free(belief->factors->of);
+        free(belief->factors->known);
+    }
+    free(belief->factors);
     free(belief->whole);
     free(belief->jobs);
     free(belief->shapes);
     free(belief);
 }
 
+static void forget_factors(struct adl_belief *belief)
+{
+    if (belief->factors->known_capacity > 0)
+        memset(belief->factors->known, 0, belief->factors->known_capacity * sizeof *belief->factors->known);
+}
+
 void adl_belief_reset(struct adl_belief *belief)
 {
+    forget_factors(belief);
     *belief->whole = (struct whole_mean){0};
     for (int b = 0; b < BASIS_COUNT; b++)
         adl_residuals_init(&belief->residuals[b]);
@@ -84,11 +97,24 @@ void adl_belief_reset(struct adl_belief *belief)
         belief->type_speed[t] = 1;
 }
 
+static int reserve_factors(struct adl_belief *belief, size_t jobs)
+{
+    struct type_factors *factors = belief->factors;
+    const size_t had = factors->known_capacity;
+    if (adl_grow((void **)&factors->of, &factors->of_capacity, jobs,
+                 2 * belief->cluster->type_count * sizeof *factors->of) ||
+        adl_grow((void **)&factors->known, &factors->known_capacity, jobs, sizeof *factors->known))
+        return ADL_ENOMEM;
+    memset(factors->known + had, 0, (factors->known_capacity - had) * sizeof *factors->known);
+    return 0;
+}
+
 int adl_belief_reserve(struct adl_belief *belief, size_t jobs)
 {
     if (jobs <= belief->job_capacity)
         return 0;
-    if (belief->similar && adl_grow((void **)&belief->shapes, &belief->shape_capacity, jobs, sizeof *belief->shapes))
+    if (reserve_factors(belief, jobs) ||
+        (belief->similar && adl_grow((void **)&belief->shapes, &belief->shape_capacity, jobs, sizeof *belief->shapes)))
         return ADL_ENOMEM;
     return adl_grow((void **)&belief->jobs, &belief->job_capacity, jobs, sizeof *belief->jobs);
 }
@@ -97,6 +123,8 @@ void adl_belief_inherit(struct adl_belief *belief, struct adl_belief *from)
 {
     memcpy(belief->residuals, from->residuals, sizeof belief->residuals);
     *belief->whole = (struct whole_mean){0};
+    forget_factors(belief);
+    forget_factors(from);
     belief->calibration = from->calibration;
     struct adl_similar *similar = belief->similar;
     struct adl_owner_residuals *owners = belief->owners;
@@ -120,6 +148,7 @@ int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
         (from->speeds && !to->speeds && adl_speeds_create(to->cluster, &to->speeds, NULL)))
         return ADL_ENOMEM;
     if (!from->speeds) { /* of an engine whose policy takes none */
+        forget_factors(to);
         adl_speeds_destroy(to->speeds);
         to->speeds = NULL;
     }
@@ -128,6 +157,7 @@ int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
     to->cluster = own.cluster;
     to->whole = own.whole;
     *to->whole = *from->whole;
+    to->factors = own.factors;
     to->similar = own.similar;
     to->owners = own.owners;
     to->speeds = own.speeds;
@@ -140,7 +170,7 @@ int adl_belief_copy(struct adl_belief *to, const struct adl_belief *from)
     if (to->owners)
         adl_owner_residuals_copy(to->owners, from->owners);
     if (to->speeds)
-        adl_speeds_copy(to->speeds, from->speeds);
+        adl_speeds_copy(to->speeds, from->speeds); /* a change: factors are found again */
     return 0;
 }
 
@@ -204,18 +234,10 @@ struct job_speeds {
     bool alike;                                        /* across nodes as here */
 };
 
-/* NULL: specifications are all there is. */
-static const struct adl_job_speeds *known_speeds(const struct adl_belief *belief, const struct adl_job_spec *spec)
-{
-    return belief->speeds
-               ? adl_speeds_find(belief->speeds, spec, belief->reported ? NULL : belief->spec_speed[spec->kind])
-               : NULL;
-}
-
 static void find_speeds(const struct adl_belief *belief, const struct adl_job_spec *spec, struct job_speeds *ret)
 {
     const uint32_t types = belief->cluster->type_count;
-    const struct adl_job_speeds *known = known_speeds(belief, spec);
+    const struct adl_job_speeds *known = adl_belief_known_speeds(belief, spec);
     const double *specified = belief->spec_speed[spec->kind];
     ret->best = 0;
     ret->slowest = HUGE_VAL;
@@ -232,6 +254,8 @@ static void find_speeds(const struct adl_belief *belief, const struct adl_job_sp
 
 void adl_belief_set_type_speed(struct adl_belief *belief, uint32_t type, double speed)
 {
+    if (belief->type_speed[type] != speed)
+        forget_factors(belief);
     belief->type_speed[type] = speed;
 }
 
@@ -302,15 +326,9 @@ static void predict(struct adl_belief *belief, const struct adl_event *event, st
     set_runtimes(belief, spec, &speeds, work, ret);
 }
 
-/* Whether something is known of each live job. */
-static bool keeps_jobs(const struct adl_belief *belief)
-{
-    return !belief->points_only || belief->similar;
-}
-
 int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
 {
-    if (!keeps_jobs(belief)) {
+    if (!adl_belief_keeps_jobs(belief)) {
         predict_point(belief, event, ret);
         return 0;
     }
@@ -318,6 +336,7 @@ int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, s
         return ADL_ENOMEM;
     struct believed *job = &belief->jobs[event->job];
     belief->slots = event->job < belief->slots ? belief->slots : event->job + 1;
+    belief->factors->known[event->job] = (struct known_factors){{0}};
     if (event->submit.runtime_us) {
         *job = (struct believed){.basis = BY_WORLD};
         copy_revealed(belief, event, ret);
@@ -493,7 +512,7 @@ void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, 
         if (belief->speeds && event->outcome.end == ADL_END_COMPLETED)
             adl_speeds_complete(belief->speeds, state, event->job, event->outcome.run_us,
                                 belief->spec_speed[state->jobs[event->job].spec.kind]);
-    } else if (event->kind == ADL_EVENT_EVICT && held && keeps_jobs(belief)) {
+    } else if (event->kind == ADL_EVENT_EVICT && held && adl_belief_keeps_jobs(belief)) {
         keep(belief, event, state);
     } else if (event->kind == ADL_EVENT_PROGRESS) {
         if (belief->speeds)
@@ -517,7 +536,7 @@ bool adl_belief_is_frozen(const struct adl_belief *belief)
 
 void adl_belief_set_done(struct adl_belief *belief, uint32_t slot, double done_us)
 {
-    assert(keeps_jobs(belief));
+    assert(adl_belief_keeps_jobs(belief));
     belief->jobs[slot].done_us = done_us;
 }
 
@@ -525,26 +544,6 @@ double adl_belief_done_us(const struct adl_belief *belief, const struct adl_stat
 {
     assert(!belief->points_only);
     return adl_belief_age_us(belief, state, slot, state->now_us);
-}
-
-double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
-                              uint32_t type, bool across)
-{
-    assert(keeps_jobs(belief));
-    if (belief->speeds && belief->jobs[slot].basis != BY_WORLD) {
-        const struct adl_job_spec *spec = &state->jobs[slot].spec;
-        const struct adl_job_speeds *known = known_speeds(belief, spec);
-        const double *here = known ? known->here : belief->spec_speed[spec->kind];
-        const double there = (across && known ? known->across : here)[type] * belief->type_speed[type];
-        double best = 0;
-        for (uint32_t left = spec->types; left; left &= left - 1) {
-            const uint32_t t = (uint32_t)__builtin_ctz(left);
-            best = here[t] * belief->type_speed[t] > best ? here[t] * belief->type_speed[t] : best;
-        }
-        return there > 0 && best > 0 ? best / there : 0;
-    }
-    const int64_t *row = across ? state->spanning_us : state->runtime_us;
-    return (double)row[(size_t)slot * state->cluster->type_count + type] / belief->jobs[slot].predicted_us;
 }
 
 struct adl_calibration *adl_belief_calibration(struct adl_belief *belief)

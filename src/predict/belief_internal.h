@@ -38,6 +38,16 @@ struct whole_mean {
     uint64_t count[BY_NEIGHBOURS]; /* that the residuals had learned then, + 1; 0 = not computed */
 };
 
+/* Of each live job: run times on all types relative to its best, while no speed changes, because they are read often.
+ */
+struct type_factors {
+    double *of; /* [slot][across][type] */
+    struct known_factors {
+        uint64_t change[2]; /* [across] of speeds (adl_speeds_change), after which they were found; 0 = never */
+    } * known;              /* [slot] */
+    size_t of_capacity, known_capacity;
+};
+
 struct adl_belief {
     const struct adl_cluster *cluster;
     double spec_speed[ADL_KIND_COUNT][ADL_TYPES_MAX]; /* relative speed by specification */
@@ -47,6 +57,7 @@ struct adl_belief {
     struct adl_residuals residuals[BASIS_COUNT];
     struct adl_owner_residuals *owners; /* BY_NEIGHBOURS; NULL unless run times are learned */
     struct whole_mean *whole;           /* computed when it is first asked for */
+    struct type_factors *factors;       /* the same */
     struct adl_calibration calibration;
     double type_speed[ADL_TYPES_MAX]; /* by drift; 1 */
     struct believed *jobs;            /* [slot] */
@@ -63,6 +74,21 @@ static inline const struct adl_shape *adl_belief_shape_of(const struct adl_belie
 {
     const uint8_t basis = belief->jobs[slot].basis;
     return basis == BY_WORLD ? &belief->world_shape : basis == BY_LIMIT ? &belief->limit_shape : &belief->shapes[slot];
+}
+
+/* Whether something is known of each live job. */
+static inline bool adl_belief_keeps_jobs(const struct adl_belief *belief)
+{
+    return !belief->points_only || belief->similar;
+}
+
+/* The speeds of a job; NULL: specifications are all there is. */
+static inline const struct adl_job_speeds *adl_belief_known_speeds(const struct adl_belief *belief,
+                                                                   const struct adl_job_spec *spec)
+{
+    return belief->speeds
+               ? adl_speeds_find(belief->speeds, spec, belief->reported ? NULL : belief->spec_speed[spec->kind])
+               : NULL;
 }
 
 /* Run time of a job so far, up to a time. */

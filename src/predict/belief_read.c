@@ -73,6 +73,13 @@ double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double
     return it.again_us + it.unit_us * adl_residuals_cost(it.residuals, it.shape, it.u);
 }
 
+double adl_belief_rank(const struct adl_belief *belief, uint32_t slot, double whole_us)
+{
+    struct adl_residuals room;
+    const struct reading it = read_job(belief, slot, 0, &room);
+    return adl_residuals_within(it.residuals, it.shape, it.u, (whole_us - it.again_us) / it.unit_us);
+}
+
 struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot)
 {
     const struct believed *job = &belief->jobs[slot];
@@ -80,4 +87,42 @@ struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint3
     assert(!belief->points_only);
     return (struct adl_certainty){job->told_us > 0, (double)job->spread, job->neighbours,
                                   belief->residuals[basis].count};
+}
+
+/* ---- types ---- */
+
+/* Run times on all types relative to the best one. */
+static void set_factors(const struct adl_belief *belief, const struct adl_job_spec *spec, bool across, double *ret)
+{
+    const struct adl_job_speeds *known = adl_belief_known_speeds(belief, spec);
+    const double *here = known ? known->here : belief->spec_speed[spec->kind];
+    const double *speeds = across && known ? known->across : here;
+    double best = 0;
+    for (uint32_t left = spec->types; left; left &= left - 1) {
+        const uint32_t t = (uint32_t)__builtin_ctz(left);
+        best = here[t] * belief->type_speed[t] > best ? here[t] * belief->type_speed[t] : best;
+    }
+    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
+        const double there = speeds[t] * belief->type_speed[t];
+        ret[t] = there > 0 && best > 0 ? best / there : 0;
+    }
+}
+
+double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
+                              uint32_t type, bool across)
+{
+    assert(adl_belief_keeps_jobs(belief));
+    const uint32_t types = state->cluster->type_count;
+    if (belief->speeds && belief->jobs[slot].basis != BY_WORLD) {
+        double *factors = &belief->factors->of[(2 * (size_t)slot + across) * types];
+        uint64_t *known = &belief->factors->known[slot].change[across];
+        const uint64_t change = adl_speeds_change(belief->speeds);
+        if (*known != change) {
+            set_factors(belief, &state->jobs[slot].spec, across, factors);
+            *known = change;
+        }
+        return factors[type];
+    }
+    const int64_t *row = across ? state->spanning_us : state->runtime_us;
+    return (double)row[(size_t)slot * types + type] / belief->jobs[slot].predicted_us;
 }

@@ -196,6 +196,11 @@ const struct adl_job_speeds *adl_speeds_find(struct adl_speeds *speeds, const st
     return kept->known ? &kept->speeds : NULL;
 }
 
+uint64_t adl_speeds_change(const struct adl_speeds *speeds)
+{
+    return speeds->change;
+}
+
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret)
 {
     adl_text_char(ret, (char)speeds->measured);

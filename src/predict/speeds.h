@@ -34,6 +34,9 @@ struct adl_job_speeds {
 const struct adl_job_speeds *adl_speeds_find(struct adl_speeds *speeds, const struct adl_job_spec *spec,
                                              const double *specified);
 
+/* Number of the last change: until the next one the same is found. */
+uint64_t adl_speeds_change(const struct adl_speeds *speeds);
+
 /* As bytes, and back into one that was not told anything; on failure it is to be destroyed. */
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret);
 int adl_speeds_decode(struct adl_speeds *speeds, struct adl_unpack *from, const struct adl_translation *to,

@@ -85,15 +85,16 @@ static int read_spec(const struct adl_questions *questions, const struct adl_sub
 
 static struct adl_change_words words_of(const struct adl_question *question, const struct adl_snapshot_view *view)
 {
+    const int64_t now_us = adl_engine_state(view->engine)->now_us;
+    const int64_t drain_us = question->drain_s > 0 ? (int64_t)(question->drain_s * 1e6) - view->wall_ahead_us : now_us;
     return (struct adl_change_words){.types = question->types[0] ? question->types : NULL,
                                      .gpus = question->gpus,
                                      .limit_s = question->limit_s,
                                      .priority = question->priority,
                                      .add_nodes = question->add_nodes[0] ? question->add_nodes : NULL,
                                      .drain = question->drain[0] ? question->drain : NULL,
-                                     .drain_us = question->drain_s > 0
-                                                     ? (int64_t)(question->drain_s * 1e6) - view->wall_ahead_us
-                                                     : adl_engine_state(view->engine)->now_us,
+                                     .drain_us = drain_us,
+                                     .drain_in_us = drain_us - now_us,
                                      .policy = question->policy,
                                      .policy_config = adl_engine_config(view->engine)->policy_config};
 }

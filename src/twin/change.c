@@ -93,9 +93,21 @@ static int read_nodes(const char *text, const struct adl_cluster *cluster, struc
     return read_type(cluster, times + 1, (size_t)(colon - times - 1), &ret->node_type, err);
 }
 
-static int read_drain(const char *name, const struct adl_cluster *cluster, struct adl_change *ret,
+static void add_drain_text(const char *name, int64_t in_us, struct adl_change *ret)
+{
+    char when[40] = "";
+    const double minutes = (double)in_us / 6e7;
+    if (minutes >= 1)
+        snprintf(when, sizeof when, minutes < 99.5 ? " in %.0f min" : " in %.1f h",
+                 minutes < 99.5 ? minutes : minutes / 60);
+    add_text(ret, "draining ", name);
+    snprintf(ret->text + strlen(ret->text), sizeof ret->text - strlen(ret->text), "%s", when);
+}
+
+static int read_drain(const struct adl_change_words *words, const struct adl_cluster *cluster, struct adl_change *ret,
                       struct adl_error *err)
 {
+    const char *name = words->drain;
     char quoted[ADL_QUOTE_SIZE], phrase[ADL_PHRASE_SIZE];
     struct adl_suggest suggest = {.word = name};
     for (uint32_t n = 0; n < cluster->node_count; n++) {
@@ -104,7 +116,7 @@ static int read_drain(const char *name, const struct adl_cluster *cluster, struc
             continue;
         ret->drains = true;
         ret->drain_node = n;
-        add_text(ret, "draining ", name);
+        add_drain_text(name, words->drain_in_us, ret);
         return 0;
     }
     return adl_fail(err, ADL_EINVAL, "there is no node %s here%s", adl_quote(name, quoted),
@@ -152,7 +164,7 @@ int adl_change_read(const struct adl_change_words *words, const struct adl_clust
     if (status == 0 && words->add_nodes)
         status = read_nodes(words->add_nodes, cluster, &change, err);
     if (status == 0 && words->drain)
-        status = read_drain(words->drain, cluster, &change, err);
+        status = read_drain(words, cluster, &change, err);
     if (status == 0)
         *ret = change;
     return status;

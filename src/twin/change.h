@@ -13,6 +13,7 @@ struct adl_change_words {
     const char *add_nodes; /* "2xa100:8": two nodes, each with eight of them */
     const char *drain;     /* a node ... */
     int64_t drain_us;      /* ... from this time of the engine on */
+    int64_t drain_in_us;   /* the same from now on, for the change's text */
     const struct adl_policy_ops *policy;
     struct adl_policy_config policy_config;
 };

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOUR_US     (INT64_C(3600) * 1000000)
-#define LEFT_MAX_US (0.01 * ADL_REMAINING_MAX_US) /* almost three years */
+#define HOUR_US       (INT64_C(3600) * 1000000)
+#define LIKE_ITS_USER UINT64_C(0x6c696b6500000000) /* beside ids of jobs: what else is drawn */
+#define OF_THE_USER   UINT64_C(0x7573657200000000)
+#define LEFT_MAX_US   (0.01 * ADL_REMAINING_MAX_US) /* almost three years */
 
 /* Where a future's submissions come from: one past hour after the other. */
 struct arrivals {
@@ -50,6 +52,15 @@ static double draw(const struct adl_future *future, uint64_t what)
         return jitter;
     const uint64_t part = ((job >> 32 | 1) * future->number + job) & (future->count - 1);
     return ((double)part + jitter) / future->count;
+}
+
+/* The same for the run time of a job: some have what is drawn for their user, because jobs of one user are alike. */
+static double draw_rank(const struct adl_future *future, uint64_t id, uint32_t user)
+{
+    const double likeness = future->recent ? adl_recent_likeness(future->recent) : 0;
+    if (likeness > 0 && draw(future, adl_hash_u64(LIKE_ITS_USER, id)) < likeness)
+        return draw(future, adl_hash_u64(OF_THE_USER, user));
+    return draw(future, id);
 }
 
 /* The work of a live job, as time on its best type: all of it, and what is left. */
@@ -111,7 +122,8 @@ static void set_arrival(struct adl_fork *fork, const struct adl_recent_job *past
     *ret = true_job(&past->spec);
     ret->spec.id = ADL_FORK_FIRST_ID + fork->arrivals.issued++;
     if (past->slot != ADL_NONE) { /* it waits or runs itself */
-        set_runtimes(future, past->slot, draw_work(future, past->slot, draw(future, ret->spec.id)).whole_us, ret);
+        set_runtimes(future, past->slot,
+                     draw_work(future, past->slot, draw_rank(future, ret->spec.id, ret->spec.user)).whole_us, ret);
         return;
     }
     for (uint32_t t = 0; t < state->cluster->type_count; t++) {
@@ -390,7 +402,7 @@ static int adopt_job(struct adl_fork *fork, const struct adl_state *state, uint3
     } else if (fork->future.window) {
         work = known_work(fork, slot, &truth);
     } else {
-        work = draw_work(&fork->future, slot, draw(&fork->future, job->spec.id));
+        work = draw_work(&fork->future, slot, draw_rank(&fork->future, job->spec.id, job->spec.user));
         set_runtimes(&fork->future, slot, work.whole_us, &truth);
     }
     struct adl_adopted_job adopted = {.truth = &truth,

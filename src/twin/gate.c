@@ -1,5 +1,7 @@
 #include "twin/gate.h"
 
+#include "twin/window.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +11,9 @@ const char *const adl_gate_stage_names[ADL_GATE_STAGES] = {"closed", "open", "on
 void adl_gate_begin(struct adl_gate *gate, const struct adl_gate_terms *terms)
 {
     *gate = (struct adl_gate){.terms = *terms};
-    snprintf(gate->reason, sizeof gate->reason, "no window was played yet");
+    snprintf(gate->reason, sizeof gate->reason,
+             "no window was played yet: the first half of one takes %d submissions or more, the second as long",
+             ADL_WINDOW_JOBS);
 }
 
 static int enter(struct adl_gate *gate, int stage, int action)

@@ -2,6 +2,7 @@
 
 #include "base/copy.h"
 #include "predict/packing.h"
+#include "twin/user_likeness.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,8 +13,9 @@
 #define WEEKS_KNOWN 3              /* weeks in which an hour was seen before its day of the week counts */
 #define LAST_HOURS  2              /* that count beside the same hour of other days */
 #define UNSEEN      (ADL_NONE - 1) /* the slot of a job of an earlier engine that no engine has named since */
+#define LIKE_EVERY  64             /* ends from one look at how alike the jobs of users are to the next */
 #define MAGIC       "adlrecnt"
-#define VERSION     1
+#define VERSION     2
 #define SEAL_SIZE   8
 
 struct hour {
@@ -38,6 +40,8 @@ struct adl_recent {
     int64_t began_us, last_us;
     double down_gpu_us, repair_us;
     uint64_t failures, repairs;
+    uint64_t ended;
+    double likeness;
 };
 
 int adl_recent_create(const struct adl_cluster *cluster, struct adl_recent **ret)
@@ -195,6 +199,19 @@ void adl_recent_learn(struct adl_recent_job *job, const struct adl_event *event,
     const double factor = (double)job->here[live->type];
     job->work_us = adl_belief_done_us(state->belief, state, event->job) +
                    (double)(event->time_us - state->now_us) / (factor > 0 ? factor : 1) + 1;
+    job->rank = (float)adl_belief_rank(state->belief, event->job, job->work_us);
+}
+
+static double likeness_of(const struct adl_recent *recent)
+{
+    struct adl_user_likeness likeness = {.pairs = 0};
+    const uint64_t kept = recent->submitted < ADL_RECENT_JOBS ? recent->submitted : ADL_RECENT_JOBS;
+    for (uint64_t number = recent->submitted - kept; number < recent->submitted; number++) {
+        const struct adl_recent_job *job = &recent->jobs[number % ADL_RECENT_JOBS];
+        if (job->rank > 0)
+            adl_user_likeness_add(&likeness, job->spec.user, job->rank);
+    }
+    return adl_user_likeness_share(&likeness);
 }
 
 static void finish(struct adl_recent *recent, const struct adl_event *event, const struct adl_state *state)
@@ -213,6 +230,8 @@ static void finish(struct adl_recent *recent, const struct adl_event *event, con
         return;
     }
     adl_recent_learn(job, event, state);
+    if (++recent->ended % LIKE_EVERY == 0)
+        recent->likeness = likeness_of(recent);
 }
 
 static void fail_or_repair(struct adl_recent *recent, const struct adl_event *event)
@@ -262,6 +281,11 @@ struct adl_faults adl_recent_faults(const struct adl_recent *recent)
     faults.gpu_mtbf_h = watched_us / (double)recent->failures / (double)HOUR_US;
     faults.gpu_repair_h = recent->repair_us / (double)recent->repairs / (double)HOUR_US;
     return faults;
+}
+
+double adl_recent_likeness(const struct adl_recent *recent)
+{
+    return recent->likeness;
 }
 
 static uint64_t first_hour(const struct adl_recent *recent)
@@ -379,6 +403,7 @@ static void encode_job(const struct adl_recent_job *job, uint32_t types, struct 
     adl_bytes_put_u64(ret, (uint64_t)job->submit_us);
     adl_pack_real(ret, job->work_us);
     adl_text_char(ret, job->slot == ADL_NONE); /* it has ended */
+    adl_bytes_put_floats(ret, &job->rank, 1);
     adl_bytes_put_floats(ret, job->here, types);
     adl_bytes_put_floats(ret, job->across, types);
 }
@@ -390,6 +415,7 @@ static void decode_job(struct adl_unpack *from, uint32_t types, struct adl_recen
     ret->submit_us = (int64_t)adl_unpack_u64(from);
     ret->work_us = adl_unpack_real(from, 0, 1e18);
     ret->slot = adl_unpack_u8(from) ? ADL_NONE : UNSEEN;
+    ret->rank = adl_unpack_float(from, 1);
     for (uint32_t t = 0; t < types; t++)
         ret->here[t] = adl_unpack_float(from, 1e30f);
     for (uint32_t t = 0; t < types; t++)
@@ -490,6 +516,7 @@ static void decode_body(struct adl_unpack *from, struct adl_recent *recent, int6
     recent->last_us = now_us;
     recent->began_us = now_us - (int64_t)(from->failed ? 0 : watched_us);
     recent->resumed = true;
+    recent->likeness = from->failed ? 0 : likeness_of(recent);
 }
 
 int adl_recent_decode(struct adl_recent *recent, const void *bytes, size_t size, int64_t wall_ahead_us, int64_t now_us,

@@ -15,9 +15,10 @@
 struct adl_recent_job {
     struct adl_job_spec spec;
     int64_t submit_us;
-    double work_us;                                   /* what it took, as time on its best type; 0: it has not ended */
-    uint32_t slot;                                    /* while it is live; ADL_NONE = it has ended */
-    uint32_t slots;                                   /* that it has: more than one if it accepts alternatives */
+    double work_us; /* what it took, as time on its best type; 0: it has not ended */
+    uint32_t slot;  /* while it is live; ADL_NONE = it has ended */
+    uint32_t slots; /* that it has: more than one if it accepts alternatives */
+    float rank; /* of what it took in what the belief expected (adl_belief_rank); 0: it has not ended, or never ran */
     float here[ADL_TYPES_MAX], across[ADL_TYPES_MAX]; /* when it has ended: run time on a type relative to work_us */
 };
 
@@ -47,6 +48,10 @@ int adl_recent_decode(struct adl_recent *recent, const void *bytes, size_t size,
 
 /* Failures of GPUs so far, in the form in which the simulator draws them: 0 = there were none. */
 struct adl_faults adl_recent_faults(const struct adl_recent *recent);
+
+/* How much alike the run times of one user's jobs are, beyond what was expected of each: the share of jobs, 0 to 1,
+ * that take the rank of their user in place of one of their own. */
+double adl_recent_likeness(const struct adl_recent *recent);
 
 /* A past hour to take the submissions from that the hour of this time will have: the same hour of a past week if it is
  * known often enough, else of a past day or one of the last, else any. draw: uniform in [0, 1). The hour as an index

@@ -2,9 +2,11 @@
  * are not usable change nothing. */
 #include "random_scenario.h"
 
+#include "base/rng.h"
 #include "experiment/run.h"
 #include "sim/world_sim.h"
 #include "twin/recent.h"
+#include "twin/user_likeness.h"
 
 #include <cmocka.h>
 #include <string.h>
@@ -99,7 +101,7 @@ static uint64_t expect_same(const struct adl_recent *a, const struct adl_recent 
             const struct adl_recent_job *x = adl_recent_job(a, first_a + j), *y = adl_recent_job(b, first_b + j);
             assert_memory_equal(&x->spec, &y->spec, sizeof x->spec);
             assert_int_equal(y->submit_us, x->submit_us + by_us);
-            assert_true(x->work_us == y->work_us);
+            assert_true(x->work_us == y->work_us && x->rank == y->rank);
             assert_memory_equal(x->here, y->here, sizeof x->here);
         }
     }
@@ -245,6 +247,34 @@ static void bytes_that_are_not_usable_are_refused_with_a_text_and_change_nothing
     close_live(&live);
 }
 
+/* Jobs of 20 users in turn, of which a share has the rank of its user. */
+static double estimated_likeness(double share, uint64_t seed)
+{
+    struct adl_user_likeness likeness = {.pairs = 0};
+    struct adl_rng rng;
+    double of_user[20];
+    adl_rng_seed(&rng, seed, "likeness");
+    for (int job = 0; job < 4000; job++) {
+        const uint32_t user = (uint32_t)job % 20;
+        if (job % 200 < 20) /* what makes a user's jobs alike changes */
+            of_user[user] = adl_rng_uniform(&rng);
+        const double own = adl_rng_uniform(&rng);
+        adl_user_likeness_add(&likeness, user, (float)(adl_rng_uniform(&rng) < share ? of_user[user] : own) + 1e-6f);
+    }
+    return adl_user_likeness_share(&likeness);
+}
+
+static void likeness_of_a_users_jobs_is_found_where_it_is_and_nowhere_else(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        assert_true(estimated_likeness(0, seed) < 0.25);
+        const double half = estimated_likeness(0.6, seed);
+        assert_true(half > 0.45 && half < 0.7);
+        assert_true(estimated_likeness(0.9, seed) > 0.75);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_job_that_lives_on_is_no_new_submission_and_ends_where_it_was_submitted),
         cmocka_unit_test(hours_that_nobody_looked_at_are_not_hours_without_submissions),
         cmocka_unit_test(an_hour_in_which_the_program_was_started_again_is_not_whole),
+        cmocka_unit_test(likeness_of_a_users_jobs_is_found_where_it_is_and_nowhere_else),
         cmocka_unit_test(bytes_that_are_not_usable_are_refused_with_a_text_and_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

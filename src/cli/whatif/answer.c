@@ -86,5 +86,7 @@ void adl_answer_print(struct adl_text *text, const cJSON *answer, const char *jo
     adl_text_put(text, ", played for ");
     put_duration(text, adl_member_number(answer, "played_s", 0));
     adl_text_put(text,
-                 "; in brackets what nine of ten pairs of futures lie within (of times from now: eight of ten).\n");
+                 job ? ". Times from now are medians, in brackets what eight of ten futures lie within; differences "
+                       "are means, in brackets what nine of ten pairs of futures lie within.\n"
+                     : ". Differences are means, in brackets what nine of ten pairs of futures lie within.\n");
 }

@@ -102,6 +102,7 @@ static int read_drain(const struct options *o, int64_t now_us, char node[ADL_NAM
     words->drain = node;
     const int status = at ? adl_duration_read(at + 1, "--drain NODE@TIME", &time_s, err) : 0;
     words->drain_us = at ? time_s * 1000000 : now_us;
+    words->drain_in_us = words->drain_us - now_us;
     if (status == 0 && words->drain_us < now_us)
         return adl_fail(err, ADL_EINVAL, "--drain %.60s: that time is past; the run is at %.2f h", o->drain,
                         (double)now_us / 3.6e9);

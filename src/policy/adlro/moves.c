@@ -14,14 +14,6 @@ bool adl_moves_hold_in(const struct adl_moves *moves, const struct adl_cluster *
     return false;
 }
 
-bool adl_moves_hold_for(const struct adl_moves *moves, uint32_t slot)
-{
-    for (uint32_t i = 0; i < moves->count; i++)
-        if (moves->list[i].slot == slot)
-            return true;
-    return false;
-}
-
 void adl_moves_forget(struct adl_moves *moves, uint32_t slot)
 {
     for (uint32_t i = 0; i < moves->count; i++)

@@ -33,7 +33,13 @@ uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, 
                         struct adl_move ret_starts[ADL_MOVES_MAX]);
 
 /* GPUs are held for the job; or GPUs of the node are. */
-bool adl_moves_hold_for(const struct adl_moves *moves, uint32_t slot);
+static inline bool adl_moves_hold_for(const struct adl_moves *moves, uint32_t slot)
+{
+    for (uint32_t i = 0; i < moves->count; i++)
+        if (moves->list[i].slot == slot)
+            return true;
+    return false;
+}
 bool adl_moves_hold_in(const struct adl_moves *moves, const struct adl_cluster *cluster, uint32_t node);
 
 void adl_moves_forget(struct adl_moves *moves, uint32_t slot); /* the job is gone; accepts one that does not move */

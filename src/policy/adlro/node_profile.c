@@ -110,15 +110,15 @@ static uint32_t step_of(const struct adl_node_profile *node, int64_t time_us)
 
 /* ---- openings ---- */
 
-static void offer(const struct adl_node_profile *node, uint32_t step, uint16_t gpus, struct adl_opening opening,
+static void offer(const struct adl_node_profile *node, uint32_t step, uint16_t gpus, struct adl_opening *opening,
                   int64_t now_us, double delay_weight, struct adl_opening *best)
 {
-    const uint32_t bank = opening.bank - node->bank_first;
-    const double wait_us = adl_opening_wait_us(&opening, now_us, delay_weight);
-    opening.spare = (uint32_t)(node->gpus[(size_t)step * node->banks + bank] - gpus);
+    const uint32_t bank = opening->bank - node->bank_first;
+    const double wait_us = adl_opening_wait_us(opening, now_us, delay_weight);
+    opening->spare = (uint32_t)(node->gpus[(size_t)step * node->banks + bank] - gpus);
     const double least_us = best->start_us == INT64_MAX ? 0 : adl_opening_wait_us(best, now_us, delay_weight);
-    if (best->start_us == INT64_MAX || wait_us < least_us || (wait_us == least_us && opening.spare < best->spare))
-        *best = opening;
+    if (best->start_us == INT64_MAX || wait_us < least_us || (wait_us == least_us && opening->spare < best->spare))
+        *best = *opening;
 }
 
 /* What a job needs of one bank and its node. */
@@ -133,24 +133,27 @@ static struct need need_of(const struct adl_job_spec *spec)
                          spec->memory_mib > 0 ? (int64_t)spec->memory_mib * spec->gpus : INT64_MIN};
 }
 
-/* As usable() >= its GPUs, without a division. */
-static bool suffices(const struct adl_node_profile *node, uint32_t i, uint32_t bank, const struct need *need)
-{
-    return !node->full && node->gpus[(size_t)i * node->banks + (bank - node->bank_first)] >= need->gpus &&
-           node->steps[i].cores >= need->cores && node->steps[i].memory_mib >= need->memory_mib;
-}
-
-/* The first step from which such a job finds its GPUs for all its run time; the number of steps if there is none. */
+/* The first step from which such a job finds its GPUs for all its run time; the number of steps if there is none.
+ * *ret_gap: the first step that lacks something, if the fit is not the first. */
 static uint32_t first_fit(const struct adl_node_profile *node, uint32_t bank, const struct need *need, int64_t run_us,
-                          int64_t now_us)
+                          int64_t now_us, uint32_t *ret_gap)
 {
+    const struct adl_step *steps = node->steps;
+    const int32_t *gpus = &node->gpus[bank - node->bank_first];
     uint32_t from = 0;
-    for (uint32_t i = 0; i < node->count; i++) {
-        const int64_t start_us = node->steps[from].time_us > now_us ? node->steps[from].time_us : now_us;
-        if (from < i && node->steps[i].time_us >= start_us + run_us)
+    int64_t end_us = (steps[0].time_us > now_us ? steps[0].time_us : now_us) + run_us; /* of a run from there on */
+    *ret_gap = 0;
+    if (node->full)
+        return node->count;
+    for (uint32_t i = 0; i < node->count; i++, gpus += node->banks) {
+        if (from < i && steps[i].time_us >= end_us)
             return from;
-        if (!suffices(node, i, bank, need))
-            from = i + 1;
+        if (*gpus >= need->gpus && steps[i].cores >= need->cores && steps[i].memory_mib >= need->memory_mib)
+            continue;
+        *ret_gap = from == 0 ? i : *ret_gap;
+        from = i + 1;
+        if (from < node->count)
+            end_us = (steps[from].time_us > now_us ? steps[from].time_us : now_us) + run_us;
     }
     return from;
 }
@@ -160,20 +163,17 @@ int64_t adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank
 {
     struct adl_opening opening = {.start_us = now_us, .run_us = run_us, .bank = bank};
     const struct need need = need_of(spec);
-    const uint32_t at = first_fit(node, bank, &need, run_us, now_us);
-    uint32_t i = 0;
-    while (at > 0 && i < node->count && suffices(node, i, bank, &need))
-        i++;
-    if (i > 0 && i < node->count &&
-        !node->reserved) { /* a start now delays the job that needs the GPUs from step i on */
-        opening.delay_us = now_us + run_us - node->steps[i].time_us;
-        offer(node, 0, spec->gpus, opening, now_us, delay_weight, best);
+    uint32_t gap;
+    const uint32_t at = first_fit(node, bank, &need, run_us, now_us, &gap);
+    if (gap > 0 && !node->reserved) { /* a start now delays the job that needs the GPUs from that step on */
+        opening.delay_us = now_us + run_us - node->steps[gap].time_us;
+        offer(node, 0, spec->gpus, &opening, now_us, delay_weight, best);
         opening.delay_us = 0;
     }
     if (at == node->count)
         return INT64_MAX;
     opening.start_us = at > 0 ? node->steps[at].time_us : now_us;
-    offer(node, at, spec->gpus, opening, now_us, delay_weight, best);
+    offer(node, at, spec->gpus, &opening, now_us, delay_weight, best);
     return opening.start_us;
 }
 
@@ -182,7 +182,7 @@ uint32_t adl_node_profile_has(const struct adl_node_profile *node, uint32_t bank
 {
     uint32_t i = step_of(node, start_us);
     int32_t least = usable(node, i, bank, spec);
-    while (++i < node->count && node->steps[i].time_us < end_us) {
+    while (++i < node->count && node->steps[i].time_us < end_us && least > 0) {
         const int32_t has = usable(node, i, bank, spec);
         least = has < least ? has : least;
     }

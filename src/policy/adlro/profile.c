@@ -1,206 +1,13 @@
-#include "policy/adlro/profile.h"
-
 #include "model/scenario.h"
 #include "policy/adlro/effort.h"
+#include "policy/adlro/profile_internal.h"
 #include "policy/adlro/rest.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Of the time that a running job has left: so long its end is taken to be the same, where effort is saved. */
 #define KEPT_SHARE 0.0625
-
-/* The banks of one type. */
-struct type_banks {
-    uint32_t *banks;
-    uint32_t count, widest;
-    int64_t *ready; /* [(n - 1) * count + index] when a bank first has n free GPUs: no opening for n is earlier */
-};
-
-/* What was found of a bank: no opening for a job that needs as much or more, and starts later than now, is earlier.
- * Jobs that are planned only make it later. */
-struct bank_bound {
-    int64_t run_us, start_us; /* start_us 0: nothing was found */
-    int32_t gpus, cores, memory_mib;
-};
-
-/* Of a running job: when it is believed to end, for as long as that is taken to be the same. */
-struct known_end {
-    uint32_t slot;
-    int phase;
-    int64_t start_us, until_us, end_us;
-};
-
-struct adl_free_profile {
-    const struct adl_cluster *cluster;
-    const struct adl_state *state;
-    int64_t switch_us;
-    const struct adl_corrections *corrections;
-    struct adl_node_profile *nodes;
-    struct type_banks types[ADL_TYPES_MAX];
-    uint32_t *index;           /* [bank] in its type */
-    struct known_end *ends;    /* [first GPU of the job] */
-    uint64_t *known;           /* [bank] free GPUs when its node was read */
-    uint8_t *free_in;          /* [bank] their number */
-    struct bank_bound *bounds; /* [bank] */
-    uint32_t *planned;         /* nodes with planned jobs */
-    uint32_t planned_count;
-    uint32_t free_now[ADL_TYPES_MAX];
-    uint32_t offered;        /* mask of types whose free GPUs are on offer */
-    uint32_t reserved_types; /* mask of types with a planned job that no start may delay */
-    int64_t *earliest;       /* scratch of find_spanning */
-    struct adl_step *steps;
-    int32_t *gpus;
-    int64_t *ready;
-    uint32_t *banks;
-    size_t step_count, gpu_count, ready_count; /* of these */
-};
-
-void adl_free_profile_destroy(struct adl_free_profile *profile)
-{
-    if (!profile)
-        return;
-    free(profile->nodes);
-    free(profile->index);
-    free(profile->ends);
-    free(profile->known);
-    free(profile->free_in);
-    free(profile->bounds);
-    free(profile->planned);
-    free(profile->earliest);
-    free(profile->steps);
-    free(profile->gpus);
-    free(profile->ready);
-    free(profile->banks);
-    free(profile);
-}
-
-static size_t ready_rows(const struct adl_cluster *cluster, struct type_banks *types)
-{
-    size_t size = 0;
-    for (uint32_t b = 0; b < cluster->bank_count; b++) {
-        struct type_banks *type = &types[cluster->banks[b].type];
-        type->count++;
-        type->widest = cluster->banks[b].gpu_count > type->widest ? cluster->banks[b].gpu_count : type->widest;
-    }
-    for (uint32_t t = 0; t < cluster->type_count; t++)
-        size += (size_t)types[t].count * types[t].widest;
-    return size;
-}
-
-static void list_types(struct adl_free_profile *profile)
-{
-    const struct adl_cluster *cluster = profile->cluster;
-    uint32_t *banks = profile->banks;
-    int64_t *ready = profile->ready;
-    for (uint32_t t = 0; t < cluster->type_count; t++) {
-        struct type_banks *type = &profile->types[t];
-        uint32_t count = 0;
-        type->banks = banks;
-        type->ready = ready;
-        for (uint32_t b = 0; b < cluster->bank_count; b++)
-            if (cluster->banks[b].type == t) {
-                profile->index[b] = count;
-                type->banks[count++] = b;
-            }
-        banks += count;
-        ready += (size_t)count * type->widest;
-    }
-}
-
-static void list_nodes(struct adl_free_profile *profile)
-{
-    struct adl_step *steps = profile->steps;
-    int32_t *gpus = profile->gpus;
-    for (uint32_t n = 0; n < profile->cluster->node_count; n++) {
-        const struct adl_node *it = &profile->cluster->nodes[n];
-        const uint32_t room = adl_node_profile_steps(it);
-        profile->nodes[n] = (struct adl_node_profile){.base = steps,
-                                                      .planned = steps + room,
-                                                      .base_gpus = gpus,
-                                                      .planned_gpus = gpus + (size_t)room * it->bank_count,
-                                                      .capacity = room,
-                                                      .banks = it->bank_count,
-                                                      .bank_first = it->bank_first,
-                                                      .stale = true};
-        steps += (size_t)2 * room;
-        gpus += (size_t)2 * room * it->bank_count;
-    }
-}
-
-int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_corrections *corrections,
-                            int64_t switch_us, struct adl_free_profile **ret)
-{
-    struct adl_free_profile *profile = calloc(1, sizeof *profile);
-    size_t steps = 1, gpus = 1;
-    if (!profile)
-        return ADL_ENOMEM;
-    profile->cluster = cluster;
-    profile->switch_us = switch_us;
-    profile->corrections = corrections;
-    for (uint32_t n = 0; n < cluster->node_count; n++) {
-        const size_t room = adl_node_profile_steps(&cluster->nodes[n]);
-        steps += 2 * room;
-        gpus += 2 * room * cluster->nodes[n].bank_count;
-    }
-    profile->nodes = calloc((size_t)cluster->node_count + 1, sizeof *profile->nodes);
-    profile->step_count = steps;
-    profile->gpu_count = gpus;
-    profile->ready_count = ready_rows(cluster, profile->types) + 1;
-    profile->steps = calloc(steps, sizeof *profile->steps);
-    profile->gpus = calloc(gpus, sizeof *profile->gpus);
-    profile->ready = calloc(profile->ready_count, sizeof *profile->ready);
-    profile->banks = calloc((size_t)cluster->bank_count + 1, sizeof *profile->banks);
-    profile->ends = calloc((size_t)cluster->gpu_count + 1, sizeof *profile->ends);
-    profile->index = calloc((size_t)cluster->bank_count + 1, sizeof *profile->index);
-    profile->known = calloc((size_t)cluster->bank_count + 1, sizeof *profile->known);
-    profile->free_in = calloc((size_t)cluster->bank_count + 1, sizeof *profile->free_in);
-    profile->bounds = calloc((size_t)cluster->bank_count + 1, sizeof *profile->bounds);
-    profile->planned = calloc((size_t)cluster->node_count + 1, sizeof *profile->planned);
-    profile->earliest = calloc((size_t)ADL_JOB_GPUS_MAX + 1, sizeof *profile->earliest);
-    if (!profile->ends || !profile->nodes || !profile->steps || !profile->gpus || !profile->ready || !profile->banks ||
-        !profile->index || !profile->known || !profile->free_in || !profile->bounds || !profile->planned ||
-        !profile->earliest) {
-        adl_free_profile_destroy(profile);
-        return ADL_ENOMEM;
-    }
-    list_types(profile);
-    list_nodes(profile);
-    *ret = profile;
-    return 0;
-}
-
-/* A node's steps lie in the profile's arrays: at the same place in both. */
-static void copy_node(struct adl_node_profile *to, const struct adl_node_profile *from)
-{
-    const struct adl_node_profile own = *to;
-    *to = *from;
-    to->base = own.base;
-    to->planned = own.planned;
-    to->base_gpus = own.base_gpus;
-    to->planned_gpus = own.planned_gpus;
-    to->steps = from->steps == from->planned ? own.planned : from->steps ? own.base : NULL;
-    to->gpus = from->gpus == from->planned_gpus ? own.planned_gpus : from->gpus ? own.base_gpus : NULL;
-}
-
-void adl_free_profile_copy(struct adl_free_profile *to, const struct adl_free_profile *from)
-{
-    const struct adl_cluster *cluster = from->cluster;
-    const size_t banks = cluster->bank_count;
-    for (uint32_t n = 0; n < cluster->node_count; n++)
-        copy_node(&to->nodes[n], &from->nodes[n]);
-    memcpy(to->steps, from->steps, from->step_count * sizeof *to->steps);
-    memcpy(to->gpus, from->gpus, from->gpu_count * sizeof *to->gpus);
-    memcpy(to->ready, from->ready, from->ready_count * sizeof *to->ready);
-    memcpy(to->ends, from->ends, cluster->gpu_count * sizeof *to->ends);
-    memcpy(to->known, from->known, banks * sizeof *to->known);
-    memcpy(to->free_in, from->free_in, banks * sizeof *to->free_in);
-    memcpy(to->bounds, from->bounds, banks * sizeof *to->bounds);
-    memcpy(to->planned, from->planned, from->planned_count * sizeof *to->planned);
-    to->planned_count = from->planned_count;
-    memcpy(to->free_now, from->free_now, sizeof to->free_now);
-}
 
 /* ---- reading the state ---- */
 
@@ -230,6 +37,36 @@ static void index_node(struct adl_free_profile *profile, const struct adl_node_p
     }
 }
 
+/* After a node was read: what it is indexed by while nothing is planned there. */
+static void keep_index(struct adl_free_profile *profile, const struct adl_node_profile *node)
+{
+    for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++) {
+        const struct type_banks *type = &profile->types[profile->cluster->banks[b].type];
+        for (uint32_t n = 0, at = profile->index[b]; n < type->widest; n++, at += type->count)
+            type->unplanned[at] = type->ready[at];
+    }
+}
+
+/* Nothing is planned there any more. */
+static void restore_index(struct adl_free_profile *profile, const struct adl_node_profile *node)
+{
+    for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++) {
+        const struct type_banks *type = &profile->types[profile->cluster->banks[b].type];
+        for (uint32_t n = 0, at = profile->index[b]; n < type->widest; n++, at += type->count)
+            type->ready[at] = type->unplanned[at];
+    }
+}
+
+/* Before openings are looked for among all banks. Until then ready times are lower bounds. */
+static void index_behind(struct adl_free_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->behind_count; i++) {
+        profile->is_behind[profile->behind[i]] = false;
+        index_node(profile, &profile->nodes[profile->behind[i]]);
+    }
+    profile->behind_count = 0;
+}
+
 static void forget_bounds(struct adl_free_profile *profile, const struct adl_node_profile *node)
 {
     for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++)
@@ -256,11 +93,15 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
 {
     profile->state = state;
     for (uint32_t i = 0; i < profile->planned_count; i++) {
-        adl_node_profile_unplan(&profile->nodes[profile->planned[i]]);
-        index_node(profile, &profile->nodes[profile->planned[i]]);
-        forget_bounds(profile, &profile->nodes[profile->planned[i]]);
+        struct adl_node_profile *node = &profile->nodes[profile->planned[i]];
+        profile->is_behind[profile->planned[i]] = false;
+        adl_node_profile_unplan(node);
+        if (node_changed(profile, node)) /* it is read below */
+            continue;
+        restore_index(profile, node);
+        forget_bounds(profile, node);
     }
-    profile->planned_count = 0;
+    profile->planned_count = profile->behind_count = 0; /* what is behind has planned jobs */
     profile->reserved_types = 0;
     for (uint32_t n = 0; n < profile->cluster->node_count; n++) {
         struct adl_node_profile *node = &profile->nodes[n];
@@ -268,6 +109,7 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
             continue;
         adl_node_profile_read(node, state, n, end_us, profile);
         index_node(profile, node);
+        keep_index(profile, node);
         forget_bounds(profile, node);
         for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++) {
             profile->known[b] = state->pool.free_mask[b];
@@ -280,25 +122,27 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
     memcpy(profile->free_now, state->pool.free_gpus, sizeof profile->free_now);
 }
 
-void adl_free_profile_reset(struct adl_free_profile *profile)
-{
-    profile->planned_count = 0;
-    profile->reserved_types = 0;
-    list_nodes(profile);
-    memset(profile->ends, 0, profile->cluster->gpu_count * sizeof *profile->ends);
-}
-
 /* ---- openings ---- */
+
+/* No opening of the bank that delays nobody is earlier; 0: nothing is known. */
+static int64_t bound_us(const struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t bank,
+                        int64_t run_us)
+{
+    const struct bank_bound *bound = &profile->bounds[bank];
+    return run_us >= bound->run_us && spec->gpus >= bound->gpus && spec->cpu_cores >= bound->cores &&
+                   spec->memory_mib >= bound->memory_mib
+               ? bound->start_us
+               : 0;
+}
 
 /* No opening of the bank is earlier. ready_us: when it has the GPUs. */
 static int64_t earliest_us(const struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t bank,
                            int64_t run_us, int64_t ready_us)
 {
-    const struct bank_bound *bound = &profile->bounds[bank];
-    return bound->start_us > ready_us && profile->free_in[bank] < spec->gpus && run_us >= bound->run_us &&
-                   spec->gpus >= bound->gpus && spec->cpu_cores >= bound->cores && spec->memory_mib >= bound->memory_mib
-               ? bound->start_us
-               : ready_us;
+    if (profile->bounds[bank].start_us <= ready_us || profile->free_in[bank] >= spec->gpus)
+        return ready_us;
+    const int64_t least_us = bound_us(profile, spec, bank, run_us);
+    return least_us > ready_us ? least_us : ready_us;
 }
 
 static void find_in_bank(struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t bank,
@@ -309,24 +153,27 @@ static void find_in_bank(struct adl_free_profile *profile, const struct adl_job_
     profile->bounds[bank] = (struct bank_bound){run_us, start_us, spec->gpus, spec->cpu_cores, spec->memory_mib};
 }
 
-/* If no bank has the GPUs now: when the opening starts in the bank that may have the first, if that is before until_us.
- */
-static int64_t look_ahead(struct adl_free_profile *profile, const struct adl_job_spec *spec,
-                          const struct type_banks *type, int64_t run_us, int64_t until_us)
+/* False if no bank has an opening before *until_us. If none has the GPUs now, that becomes the time after the opening
+ * of the bank that may have the first: another one has to be earlier. */
+static bool look_ahead(struct adl_free_profile *profile, const struct adl_job_spec *spec, const struct type_banks *type,
+                       int64_t run_us, int64_t *until_us)
 {
     const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
+    const int64_t now_us = profile->state->now_us;
     int64_t least_us = INT64_MAX;
     uint32_t bank = ADL_NONE;
-    for (uint32_t i = 0; i < type->count && least_us > profile->state->now_us; i++) {
+    for (uint32_t i = 0; i < type->count && least_us > now_us; i++) {
         const int64_t time_us = earliest_us(profile, spec, type->banks[i], run_us, ready[i]);
         bank = time_us < least_us ? type->banks[i] : bank;
         least_us = time_us < least_us ? time_us : least_us;
     }
-    if (least_us >= until_us || least_us <= profile->state->now_us)
-        return least_us;
+    if (least_us >= *until_us || least_us <= now_us)
+        return least_us < *until_us;
     struct adl_opening opening = {.start_us = INT64_MAX};
     find_in_bank(profile, spec, bank, run_us, HUGE_VAL, &opening);
-    return opening.start_us;
+    if (opening.start_us > now_us && opening.start_us < *until_us)
+        *until_us = opening.start_us + 1;
+    return true;
 }
 
 /* In one bank. A bank that has the GPUs no earlier than the best opening so far is not looked at. */
@@ -337,10 +184,9 @@ static void find_in_banks(struct adl_free_profile *profile, const struct adl_job
     const int64_t now_us = profile->state->now_us;
     if (spec->gpus > type->widest)
         return;
+    if (!look_ahead(profile, spec, type, run_us, &until_us))
+        return;
     const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
-    const int64_t ahead_us = look_ahead(profile, spec, type, run_us, until_us);
-    if (ahead_us > now_us && ahead_us < until_us)
-        until_us = ahead_us + 1; /* an opening has to be earlier */
     for (uint32_t i = 0; i < type->count; i++) {
         const uint32_t b = type->banks[i];
         if (earliest_us(profile, spec, b, run_us, ready[i]) >= until_us ||
@@ -357,29 +203,39 @@ static void find_in_banks(struct adl_free_profile *profile, const struct adl_job
     }
 }
 
-/* The time by which GPUs of a type are free, as many as the gang has: the largest of a heap of the earliest. */
+/* Keeps the earliest times in a heap with the latest of them first: as many as most. */
+static uint32_t keep_earliest(int64_t *heap, uint32_t count, uint32_t most, int64_t time_us)
+{
+    uint32_t at = 0;
+    if (count < most) {
+        for (at = count++; at > 0 && heap[(at - 1) / 2] < time_us; at = (at - 1) / 2)
+            heap[at] = heap[(at - 1) / 2];
+    } else {
+        for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+            child += child + 1 < count && heap[child + 1] > heap[child];
+            if (heap[child] <= time_us)
+                break;
+            heap[at] = heap[child];
+        }
+    }
+    heap[at] = time_us;
+    return count;
+}
+
+/* The time by which GPUs of a type are free, as many as the gang has. */
 static int64_t gang_ready_us(struct adl_free_profile *profile, const struct type_banks *type, uint32_t gpus)
 {
     int64_t *heap = profile->earliest;
+    const int64_t *ready = type->ready;
     uint32_t count = 0;
-    const size_t size = (size_t)type->count * type->widest;
-    for (size_t i = 0; i < size; i++) {
-        const int64_t time_us = type->ready[i];
-        uint32_t at = 0;
-        if (count < gpus) {
-            for (at = count++; at > 0 && heap[(at - 1) / 2] < time_us; at = (at - 1) / 2)
-                heap[at] = heap[(at - 1) / 2];
-        } else if (time_us < heap[0]) {
-            for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
-                child += child + 1 < count && heap[child + 1] > heap[child];
-                if (heap[child] <= time_us)
-                    break;
-                heap[at] = heap[child];
+    bool any = true; /* of the last row was among the earliest: else none of the next is, which are no earlier */
+    for (uint32_t n = 0; n < type->widest && any; n++) {
+        any = false;
+        for (uint32_t i = 0; i < type->count; i++, ready++)
+            if (count < gpus || *ready < heap[0]) {
+                count = keep_earliest(heap, count, gpus, *ready);
+                any = true;
             }
-        } else {
-            continue;
-        }
-        heap[at] = time_us;
     }
     return count < gpus ? INT64_MAX : heap[0];
 }
@@ -445,6 +301,7 @@ void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, uint
     *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
     if (wait_us <= 0)
         return;
+    index_behind(profile);
     find_in_banks(profile, spec, type, run_us, seek->delay_weight,
                   spans || wait_us >= ADL_REMAINING_MAX_US ? INT64_MAX : state->now_us + 2 + (int64_t)wait_us, ret);
     if (spans && !(state->placement == ADL_PLACEMENT_CONSOLIDATED && ret->start_us != INT64_MAX))
@@ -464,7 +321,8 @@ void adl_free_profile_find_now(struct adl_free_profile *profile, uint32_t slot, 
     *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
     for (uint32_t i = 0; i < it->count && (ret->start_us == INT64_MAX || ret->spare > 0); i++) {
         struct adl_opening opening = {.start_us = INT64_MAX};
-        if (profile->free_in[it->banks[i]] < spec->gpus)
+        if (profile->free_in[it->banks[i]] < spec->gpus ||
+            bound_us(profile, spec, it->banks[i], run_us) > profile->state->now_us)
             continue;
         find_in_bank(profile, spec, it->banks[i], run_us, HUGE_VAL, &opening);
         if (opening.start_us == profile->state->now_us && opening.delay_us == 0 &&
@@ -505,7 +363,23 @@ static void take_in_bank(struct adl_free_profile *profile, uint32_t b, uint32_t 
                           profile->state->now_us);
     node->reserved |= opening->reserved;
     profile->reserved_types |= (uint32_t)opening->reserved << profile->cluster->banks[b].type;
-    index_node(profile, node);
+    if (!profile->is_behind[n])
+        profile->behind[profile->behind_count++] = n;
+    profile->is_behind[n] = true;
+}
+
+/* For each bank of a type, the most GPUs that it may have free at a time, by the index; returns the largest of them. */
+static uint32_t most_free(struct adl_free_profile *profile, const struct type_banks *type, int64_t time_us)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < type->count; i++) {
+        uint32_t has = 0;
+        while (has < type->widest && type->ready[(size_t)has * type->count + i] <= time_us)
+            has++;
+        profile->may_have[i] = (uint8_t)has;
+        most = has > most ? has : most;
+    }
+    return most;
 }
 
 /* From the banks that have most, as adl_fit_find does. */
@@ -516,14 +390,15 @@ static uint32_t take_spanning(struct adl_free_profile *profile, const struct adl
     const bool now = opening->start_us == profile->state->now_us;
     const int64_t end = opening->start_us + (opening->delay_us > 0 || !now ? 0 : opening->run_us);
     uint32_t found = 0;
-    for (uint32_t f = type->widest; f >= 1 && found < spec->gpus; f--)
+    for (uint32_t f = most_free(profile, type, opening->start_us); f >= 1 && found < spec->gpus; f--)
         for (uint32_t i = 0; i < type->count && found < spec->gpus; i++) {
             const uint32_t b = type->banks[i], left = spec->gpus - found;
-            if (type->ready[(size_t)(f - 1) * type->count + i] > opening->start_us)
+            if (profile->may_have[i] < f)
                 continue;
             const uint32_t has =
                 adl_node_profile_has(&profile->nodes[profile->cluster->banks[b].node], b, spec, opening->start_us, end);
             const uint32_t gpus = has < left ? has : left;
+            profile->may_have[i] = (uint8_t)(has < f ? has : has - gpus);
             if (has < f)
                 continue;
             if (now)
@@ -554,6 +429,11 @@ uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint3
 uint32_t adl_free_profile_offered(const struct adl_free_profile *profile, uint32_t type)
 {
     return profile->offered >> type & 1 ? profile->free_now[type] : 0;
+}
+
+uint32_t adl_free_profile_offered_types(const struct adl_free_profile *profile)
+{
+    return profile->offered;
 }
 
 bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot)

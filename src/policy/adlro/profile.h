@@ -53,6 +53,7 @@ uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint3
 
 /* The same, of those on offer. */
 uint32_t adl_free_profile_offered(const struct adl_free_profile *profile, uint32_t type);
+uint32_t adl_free_profile_offered_types(const struct adl_free_profile *profile);       /* mask */
 bool adl_free_profile_any_offered(const struct adl_free_profile *profile);             /* of any type */
 bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot); /* as many as the job needs */
 
