@@ -53,7 +53,8 @@ static int make_body(const struct options *o, const char *limit, cJSON **ret, st
     if (time_s < 0)
         return adl_fail(err, ADL_EINVAL, "--for must be a time such as 3h, 90m or 600 (seconds), got '%.50s'", o->time);
     if (!number && strcmp(limit, "off") != 0 && strcmp(limit, "schedule") != 0)
-        return adl_fail(err, ADL_EINVAL, "the limit must be a number of watts such as 30000, off or schedule, got '%.50s'", limit);
+        return adl_fail(err, ADL_EINVAL,
+                        "the limit must be a number of watts such as 30000, off or schedule, got '%.50s'", limit);
     *ret = cJSON_CreateObject();
     if (strcmp(limit, "schedule") == 0)
         cJSON_AddNullToObject(*ret, "limit_w");
