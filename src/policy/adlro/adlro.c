@@ -405,20 +405,20 @@ static void begin(struct adlro *self, const struct adl_state *state)
 /* Jobs that have stopped to move start first, on the GPUs that were held for them. */
 static int finish_moves(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    struct adl_move starts[ADL_MOVES_MAX];
-    const uint32_t count = adl_moves_hold(&self->moves, state, self->profile, starts);
-    for (uint32_t i = 0; i < count; i++) {
-        struct adl_place *place = &self->places[starts[i].slot];
-        *place = (struct adl_place){.opening = starts[i].target,
-                                    .type = starts[i].type,
+    struct adl_move it;
+    while (adl_moves_next_start(&self->moves, state, self->profile, &it)) {
+        struct adl_place *place = &self->places[it.slot];
+        *place = (struct adl_place){.opening = it.target,
+                                    .type = it.type,
                                     .now_type = ADL_NONE,
-                                    .cost_us = (double)starts[i].target.run_us,
+                                    .cost_us = (double)it.target.run_us,
                                     .rest_us = place->rest_us,
                                     .need_us = place->need_us,
                                     .learned = place->learned};
-        if (start(self, state, starts[i].slot, plan))
+        if (start(self, state, it.slot, plan))
             return ADL_EREFUSED;
     }
+    adl_moves_hold(&self->moves, state, self->profile);
     return 0;
 }
 

@@ -32,10 +32,25 @@ static bool is_leaving(const struct adl_state *state, uint32_t bank)
     return false;
 }
 
-uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, struct adl_free_profile *profile,
-                        struct adl_move ret_starts[ADL_MOVES_MAX])
+bool adl_moves_next_start(struct adl_moves *moves, const struct adl_state *state, struct adl_free_profile *profile,
+                          struct adl_move *ret)
 {
-    uint32_t count = 0;
+    for (uint32_t i = 0; i < moves->count; i++) {
+        struct adl_move move = moves->list[i];
+        if (state->jobs[move.slot].phase != ADL_PHASE_PENDING)
+            continue;
+        adl_free_profile_find_in(profile, move.slot, move.target.bank, move.target.run_us, &move.target);
+        if (move.target.start_us != state->now_us)
+            continue;
+        moves->list[i] = moves->list[--moves->count];
+        *ret = move;
+        return true;
+    }
+    return false;
+}
+
+void adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, struct adl_free_profile *profile)
+{
     for (uint32_t i = 0; i < moves->count; i++) {
         struct adl_move *move = &moves->list[i];
         struct adl_opening opening;
@@ -45,14 +60,11 @@ uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, 
         const bool free_now = opening.start_us == state->now_us;
         if (leaves && !free_now) /* from now on: nobody takes what is free there already */
             opening = (struct adl_opening){state->now_us + 1, move->target.run_us, 0, true, move->target.bank, 0};
-        if (pending && free_now)
-            ret_starts[count++] = (struct adl_move){move->slot, move->type, opening, move->cleared};
-        else if (free_now || leaves)
+        if (free_now || leaves)
             adl_free_profile_take(profile, move->slot, move->type, &opening, moves->gpus);
-        if (free_now ? pending || move->cleared : !leaves)
+        if (free_now ? move->cleared : !leaves)
             moves->list[i--] = moves->list[--moves->count];
     }
-    return count;
 }
 
 double adl_moves_cost_us(const struct adl_moves_view *view, uint32_t slot, uint32_t type, double rest_us)

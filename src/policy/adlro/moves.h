@@ -27,10 +27,13 @@ struct adl_moves {
     uint32_t gpus[ADL_BANK_GPUS_MAX]; /* scratch */
 };
 
-/* Holds the GPUs of moves under way. A job that has stopped, or that others have stopped for, is written to ret_starts,
- * ready to start at its target; their number is returned. */
-uint32_t adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, struct adl_free_profile *profile,
-                        struct adl_move ret_starts[ADL_MOVES_MAX]);
+/* The next job that has stopped, or that others have stopped for, and can start at its target now; false if there is
+ * none. The caller starts it before it asks again, because two targets may be on one node. */
+bool adl_moves_next_start(struct adl_moves *moves, const struct adl_state *state, struct adl_free_profile *profile,
+                          struct adl_move *ret);
+
+/* Holds the GPUs of the moves that are left. */
+void adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, struct adl_free_profile *profile);
 
 /* GPUs are held for the job; or GPUs of the node are. */
 static inline bool adl_moves_hold_for(const struct adl_moves *moves, uint32_t slot)

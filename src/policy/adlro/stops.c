@@ -177,20 +177,38 @@ static bool suffices(const struct adl_room *room, const struct adl_job_spec *spe
            room->memory_mib >= (int64_t)spec->memory_mib * spec->gpus;
 }
 
-/* Keeps the first victims that make room for the job; false if all do not. */
+/* Adds what a victim holds of the bank and its node, or takes it away again (sign -1). */
+static void add_room(const struct adl_state *state, const struct victim *victim, int sign, struct adl_room *room)
+{
+    const struct adl_job_spec *its = &state->jobs[victim->slot].spec;
+    const int64_t gpus = sign * (int64_t)victim->gpus;
+    room->gpus += gpus;
+    room->cores += its->cpu_cores * gpus;
+    room->memory_mib += its->memory_mib * gpus;
+}
+
+/* Keeps the first victims that make room for the job, without those that the later ones made needless; false if all do
+ * not make room. */
 static bool keep_victims(const struct adl_moves_view *view, uint32_t slot, uint32_t bank, struct victims *victims)
 {
     const struct adl_state *state = view->state;
+    const struct adl_job_spec *spec = &state->jobs[slot].spec;
     struct adl_room room = adl_free_profile_room(view->profile, bank);
-    uint32_t v = 0;
-    for (; v < victims->count && !suffices(&room, &state->jobs[slot].spec); v++) {
-        const struct adl_job_spec *its = &state->jobs[victims->list[v].slot].spec;
-        room.gpus += victims->list[v].gpus;
-        room.cores += (int64_t)its->cpu_cores * victims->list[v].gpus;
-        room.memory_mib += (int64_t)its->memory_mib * victims->list[v].gpus;
+    uint32_t count = 0;
+    while (count < victims->count && !suffices(&room, spec))
+        add_room(state, &victims->list[count++], 1, &room);
+    victims->count = count;
+    if (count == 0 || !suffices(&room, spec))
+        return false;
+    for (uint32_t v = count - 1; v-- > 0;) {
+        struct adl_room without = room;
+        add_room(state, &victims->list[v], -1, &without);
+        if (!suffices(&without, spec))
+            continue;
+        room = without;
+        memmove(&victims->list[v], &victims->list[v + 1], (--victims->count - v) * sizeof *victims->list);
     }
-    victims->count = v;
-    return v > 0 && suffices(&room, &state->jobs[slot].spec);
+    return true;
 }
 
 /* Offers a bank: it is the best so far if the job gains there more than its victims lose, and they need most. */
