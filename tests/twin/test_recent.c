@@ -252,7 +252,7 @@ static double estimated_likeness(double share, uint64_t seed)
 {
     struct adl_user_likeness likeness = {.pairs = 0};
     struct adl_rng rng;
-    double of_user[20];
+    double of_user[20] = {0};
     adl_rng_seed(&rng, seed, "likeness");
     for (int job = 0; job < 4000; job++) {
         const uint32_t user = (uint32_t)job % 20;
