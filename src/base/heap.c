@@ -22,7 +22,7 @@ void adl_heap_clear(struct adl_heap *heap)
 
 static int set_capacity(struct adl_heap *heap, size_t capacity)
 {
-    char *block = malloc(capacity * sizeof *heap->items + 2 * LINE);
+    char *block = malloc(capacity * sizeof *heap->items + (size_t)2 * LINE);
     if (!block)
         return ADL_ENOMEM;
     /* Item 1 is the first of a line. */

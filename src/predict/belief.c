@@ -102,7 +102,7 @@ static int reserve_factors(struct adl_belief *belief, size_t jobs)
     struct type_factors *factors = belief->factors;
     const size_t had = factors->known_capacity;
     if (adl_grow((void **)&factors->of, &factors->of_capacity, jobs,
-                 2 * belief->cluster->type_count * sizeof *factors->of) ||
+                 (size_t)2 * belief->cluster->type_count * sizeof *factors->of) ||
         adl_grow((void **)&factors->known, &factors->known_capacity, jobs, sizeof *factors->known))
         return ADL_ENOMEM;
     memset(factors->known + had, 0, (factors->known_capacity - had) * sizeof *factors->known);

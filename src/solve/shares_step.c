@@ -66,7 +66,7 @@ ADL_SHARES_INLINE void invert(const struct adl_shares *self, uint32_t types, uin
 ADL_SHARES_INLINE void begin_block(const struct adl_shares *self, uint32_t types, uint32_t p, struct block *ret)
 {
     ret->pull = &self->blocks[(size_t)p * types * (types + 2)];
-    ret->goal = &ret->pull[types * types];
+    ret->goal = &ret->pull[(size_t)types * types];
     ret->share = &ret->goal[types];
 }
 
