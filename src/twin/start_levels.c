@@ -5,7 +5,7 @@
 #include <math.h>
 
 #define STEP_FIRST 1.2   /* of a level after the first forecast that has turned out, ... */
-#define STEP_LEAST 0.06  /* ... and after many; relative to how far starts are from the level */
+#define STEP_LEAST 0.15  /* ... and after many; relative to how far starts are from the level */
 #define RECENT     0.005 /* least share of a start in that distance */
 
 /* The logarithm of a wait. */
