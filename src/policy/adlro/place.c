@@ -38,14 +38,28 @@ static void note_now(struct adl_place *place, uint32_t type, double cost_us)
     place->now_cost_us = cost_us;
 }
 
-void adl_place_expect(const struct adl_state *state, uint32_t slot, struct adl_place *place)
+static void expect(const struct adl_rank_time *rank_time, const struct adl_state *state, uint32_t slot,
+                   struct adl_place *place)
 {
-    const uint64_t learned = state->belief ? adl_belief_count(state->belief) : 0;
-    if (state->belief && learned - place->learned <= (uint64_t)(SAME_SHARE * (double)learned))
-        return;
-    place->learned = learned;
+    place->learned = state->belief ? adl_belief_count(state->belief) : 0;
     place->rest_us = adl_rest_us(state, slot);
     place->need_us = adl_rest_cost_us(state, slot);
+    place->rank_us = adl_rank_time_us(rank_time, state, slot, place->rest_us);
+}
+
+struct adl_place adl_place_begin(const struct adl_rank_time *rank_time, const struct adl_state *state, uint32_t slot)
+{
+    struct adl_place place = {.opening.start_us = INT64_MAX};
+    expect(rank_time, state, slot, &place);
+    return place;
+}
+
+void adl_place_expect(const struct adl_rank_time *rank_time, const struct adl_state *state, uint32_t slot,
+                      struct adl_place *place)
+{
+    const uint64_t learned = state->belief ? adl_belief_count(state->belief) : 0;
+    if (!state->belief || learned - place->learned > (uint64_t)(SAME_SHARE * (double)learned))
+        expect(rank_time, state, slot, place);
 }
 
 /* Offers a type. Types where the job cannot start now are left out if they cost more than the best so far. */
@@ -87,6 +101,7 @@ static void offer_types(const struct adl_place_view *view, uint32_t slot, bool a
                                 .now_type = ADL_NONE,
                                 .rest_us = place->rest_us,
                                 .need_us = place->need_us,
+                                .rank_us = place->rank_us,
                                 .learned = place->learned,
                                 .rank = place->rank,
                                 .due = place->due};
@@ -141,6 +156,7 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
                                 .now_type = ADL_NONE,
                                 .rest_us = place->rest_us,
                                 .need_us = place->need_us,
+                                .rank_us = place->rank_us,
                                 .learned = place->learned,
                                 .rank = place->rank};
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {

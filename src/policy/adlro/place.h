@@ -9,6 +9,7 @@
 #include "policy/adlro/job_factors.h"
 #include "policy/adlro/prices.h"
 #include "policy/adlro/profile.h"
+#include "policy/adlro/rank_time.h"
 #include "policy/adlro/rest.h"
 
 struct adl_place {
@@ -17,6 +18,7 @@ struct adl_place {
     double cost_us, next_cost_us, now_cost_us; /* here; on the next best type (0: none); on now_type */
     double rest_us;                            /* on its best type, when it was last planned */
     double need_us;                            /* run time that its completion costs there, the same */
+    double rank_us;                            /* run time that it is ranked by, the same (policy/adlro/rank_time.h) */
     uint64_t learned;                          /* jobs that had ended when that was expected */
     uint32_t rank;                             /* in the order of the last decision, from 1 on; 0: it was not planned */
     bool due;                                  /* it pays no price (policy/adlro/due.h) */
@@ -36,8 +38,12 @@ struct adl_place_view {
     double wait_weight; /* above 1: the wait for a planned place tends to be longer than believed */
 };
 
-/* Sets what is left of the job's run, if the belief has learned since. A new place expects nothing. */
-void adl_place_expect(const struct adl_state *state, uint32_t slot, struct adl_place *place);
+/* A job that joins the queue: nowhere yet, and what is left of its run. */
+struct adl_place adl_place_begin(const struct adl_rank_time *rank_time, const struct adl_state *state, uint32_t slot);
+
+/* Sets what is left of the job's run, if the belief has learned since. */
+void adl_place_expect(const struct adl_rank_time *rank_time, const struct adl_state *state, uint32_t slot,
+                      struct adl_place *place);
 
 /* The cheapest opening of all types, given what is left of the job's run. */
 void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place);
