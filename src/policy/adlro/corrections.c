@@ -81,10 +81,8 @@ void adl_corrections_reset(struct adl_corrections *corrections)
 
 static uint32_t gang_of(uint32_t gpus)
 {
-    uint32_t gang = 0;
-    while (gang + 1 < GANGS && (1u << gang) < gpus)
-        gang++;
-    return gang;
+    const uint32_t gang = gpus > 1 ? 32 - (uint32_t)__builtin_clz(gpus - 1) : 0;
+    return gang < GANGS ? gang : GANGS - 1;
 }
 
 static size_t index_of(const struct adl_corrections *corrections, uint32_t class, uint32_t type, uint32_t gang,
