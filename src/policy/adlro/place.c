@@ -111,13 +111,11 @@ bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl
         return false;
     const double cost_us = wait_weight_of(view, slot) * (double)(opening->start_us - state->now_us) +
                            (double)opening->run_us * (1 + price_of(view, place, slot, place->type));
-    for (uint32_t left = state->jobs[slot].eligible & adl_free_profile_offered_types(view->profile); left;
-         left &= left - 1) {
+    for (uint32_t left = adl_free_profile_room_types(view->profile, slot); left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        if (adl_free_profile_free_now(view->profile, type) >= state->jobs[slot].spec.gpus &&
-            place->rest_us * adl_rest_factor(view->corrections, state, slot, type, false) *
-                    (1 + price_of(view, place, slot, type)) <
-                cost_us)
+        if (place->rest_us * adl_rest_factor(view->corrections, state, slot, type, false) *
+                (1 + price_of(view, place, slot, type)) <
+            cost_us)
             return false;
     }
     place->cost_us = cost_us;

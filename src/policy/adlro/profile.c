@@ -154,25 +154,26 @@ static void find_in_bank(struct adl_free_profile *profile, const struct adl_job_
 }
 
 /* False if no bank has an opening before *until_us. If none has the GPUs now, that becomes the time after the opening
- * of the bank that may have the first: another one has to be earlier. */
+ * of the bank that may have the first, *ret: another one has to be earlier. */
 static bool look_ahead(struct adl_free_profile *profile, const struct adl_job_spec *spec, const struct type_banks *type,
-                       int64_t run_us, int64_t *until_us)
+                       int64_t run_us, int64_t *until_us, struct adl_opening *ret)
 {
     const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
     const int64_t now_us = profile->state->now_us;
     int64_t least_us = INT64_MAX;
     uint32_t bank = ADL_NONE;
     for (uint32_t i = 0; i < type->count && least_us > now_us; i++) {
+        if (ready[i] >= least_us)
+            continue;
         const int64_t time_us = earliest_us(profile, spec, type->banks[i], run_us, ready[i]);
         bank = time_us < least_us ? type->banks[i] : bank;
         least_us = time_us < least_us ? time_us : least_us;
     }
     if (least_us >= *until_us || least_us <= now_us)
         return least_us < *until_us;
-    struct adl_opening opening = {.start_us = INT64_MAX};
-    find_in_bank(profile, spec, bank, run_us, HUGE_VAL, &opening);
-    if (opening.start_us > now_us && opening.start_us < *until_us)
-        *until_us = opening.start_us + 1;
+    find_in_bank(profile, spec, bank, run_us, HUGE_VAL, ret);
+    if (ret->start_us > now_us && ret->start_us < *until_us)
+        *until_us = ret->start_us + 1;
     return true;
 }
 
@@ -182,17 +183,21 @@ static void find_in_banks(struct adl_free_profile *profile, const struct adl_job
 {
     const struct type_banks *type = &profile->types[t];
     const int64_t now_us = profile->state->now_us;
+    struct adl_opening first = {.start_us = INT64_MAX, .bank = ADL_NONE};
     if (spec->gpus > type->widest)
         return;
-    if (!look_ahead(profile, spec, type, run_us, &until_us))
+    if (!look_ahead(profile, spec, type, run_us, &until_us, &first))
         return;
     const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
     for (uint32_t i = 0; i < type->count; i++) {
         const uint32_t b = type->banks[i];
-        if (earliest_us(profile, spec, b, run_us, ready[i]) >= until_us ||
+        if (ready[i] >= until_us || earliest_us(profile, spec, b, run_us, ready[i]) >= until_us ||
             (until_us == now_us + 1 && best->start_us == now_us && profile->free_in[b] >= best->spare + spec->gpus))
             continue;
-        find_in_bank(profile, spec, b, run_us, delay_weight, best);
+        if (b == first.bank) /* it lacks GPUs now: the same is found, without delay */
+            adl_opening_offer(&first, now_us, delay_weight, best);
+        else
+            find_in_bank(profile, spec, b, run_us, delay_weight, best);
         if (best->start_us == INT64_MAX)
             continue;
         const double wait_us = adl_opening_wait_us(best, now_us, delay_weight);
@@ -431,18 +436,18 @@ uint32_t adl_free_profile_offered(const struct adl_free_profile *profile, uint32
     return profile->offered >> type & 1 ? profile->free_now[type] : 0;
 }
 
-uint32_t adl_free_profile_offered_types(const struct adl_free_profile *profile)
+uint32_t adl_free_profile_room_types(const struct adl_free_profile *profile, uint32_t slot)
 {
-    return profile->offered;
+    const struct adl_job *job = &profile->state->jobs[slot];
+    uint32_t types = 0;
+    for (uint32_t left = job->eligible & profile->offered; left; left &= left - 1)
+        types |= profile->free_now[__builtin_ctz(left)] >= job->spec.gpus ? left & -left : 0;
+    return types;
 }
 
 bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot)
 {
-    const struct adl_job *job = &profile->state->jobs[slot];
-    for (uint32_t left = job->eligible & profile->offered; left; left &= left - 1)
-        if (profile->free_now[__builtin_ctz(left)] >= job->spec.gpus)
-            return true;
-    return false;
+    return adl_free_profile_room_types(profile, slot) != 0;
 }
 
 bool adl_free_profile_any_offered(const struct adl_free_profile *profile)

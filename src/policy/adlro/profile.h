@@ -53,9 +53,11 @@ uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint3
 
 /* The same, of those on offer. */
 uint32_t adl_free_profile_offered(const struct adl_free_profile *profile, uint32_t type);
-uint32_t adl_free_profile_offered_types(const struct adl_free_profile *profile);       /* mask */
-bool adl_free_profile_any_offered(const struct adl_free_profile *profile);             /* of any type */
-bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot); /* as many as the job needs */
+bool adl_free_profile_any_offered(const struct adl_free_profile *profile); /* of any type */
+
+/* Types on offer that have as many as the job needs. */
+uint32_t adl_free_profile_room_types(const struct adl_free_profile *profile, uint32_t slot); /* mask */
+bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot);       /* any */
 
 /* The same of a bank, with what its node has. */
 struct adl_room {
