@@ -112,17 +112,29 @@ static __attribute__((noinline)) void find_factors(const struct adl_belief *beli
     belief->factors->known[slot].change[across] = adl_speeds_change(belief->speeds);
 }
 
+static const double *factors_of(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
+                                bool across)
+{
+    if (!belief->speeds || belief->jobs[slot].basis == BY_WORLD)
+        return NULL;
+    if (belief->factors->known[slot].change[across] != adl_speeds_change(belief->speeds))
+        find_factors(belief, &state->jobs[slot].spec, slot, across);
+    return &belief->factors->of[(2 * (size_t)slot + across) * state->cluster->type_count];
+}
+
+const double *adl_belief_type_factors(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
+{
+    assert(adl_belief_keeps_jobs(belief));
+    return factors_of(belief, state, slot, false);
+}
+
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
                               uint32_t type, bool across)
 {
     assert(adl_belief_keeps_jobs(belief));
-    const uint32_t types = state->cluster->type_count;
-    if (belief->speeds && belief->jobs[slot].basis != BY_WORLD) {
-        const double *factors = &belief->factors->of[(2 * (size_t)slot + across) * types];
-        if (belief->factors->known[slot].change[across] != adl_speeds_change(belief->speeds))
-            find_factors(belief, &state->jobs[slot].spec, slot, across);
+    const double *factors = factors_of(belief, state, slot, across);
+    if (factors)
         return factors[type];
-    }
     const int64_t *row = across ? state->spanning_us : state->runtime_us;
-    return (double)row[(size_t)slot * types + type] / belief->jobs[slot].predicted_us;
+    return (double)row[(size_t)slot * state->cluster->type_count + type] / belief->jobs[slot].predicted_us;
 }

@@ -3,6 +3,7 @@
 #include "base/copy.h"
 #include "base/real.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,6 +166,13 @@ void adl_corrections_measured(struct adl_corrections *corrections, const struct 
         return;
     corrections->measured[class] = true;
     set_factors(corrections, class);
+}
+
+static_assert(ADL_CORRECTIONS_STRIDE == 2 * GANGS, "from one type to the next");
+
+const double *adl_corrections_factors(const struct adl_corrections *corrections, const struct adl_job_spec *spec)
+{
+    return &corrections->factors[index_of(corrections, spec->class_index % CLASSES_MAX, 0, gang_of(spec->gpus), false)];
 }
 
 double adl_corrections_factor(const struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,

@@ -283,10 +283,14 @@ static void find_spanning(struct adl_free_profile *profile, const struct adl_job
         *best = opening;
 }
 
-static int64_t run_us_on(const struct adl_free_profile *profile, uint32_t slot, uint32_t type, double rest_us,
-                         bool across)
+static int64_t run_us_on(const struct adl_rest_factors *factors, uint32_t type, double rest_us)
 {
-    return 1 + (int64_t)(rest_us * adl_rest_factor(profile->corrections, profile->state, slot, type, across));
+    return 1 + (int64_t)(rest_us * adl_rest_factor_on(factors, type));
+}
+
+static int64_t across_us_on(const struct adl_rest_factors *factors, uint32_t type, double rest_us)
+{
+    return 1 + (int64_t)(rest_us * adl_rest_factor(factors->corrections, factors->state, factors->slot, type, true));
 }
 
 static bool may_span(const struct adl_job_spec *spec)
@@ -294,14 +298,14 @@ static bool may_span(const struct adl_job_spec *spec)
     return spec->gpus > 1 && spec->flags & ADL_JOB_SPAN;
 }
 
-void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, uint32_t type, const struct adl_seek *seek,
+void adl_free_profile_find(struct adl_free_profile *profile, uint32_t type, const struct adl_seek *seek,
                            struct adl_opening *ret)
 {
     const struct adl_state *state = profile->state;
-    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const struct adl_job_spec *spec = &state->jobs[seek->factors->slot].spec;
     const bool spans = may_span(spec);
-    const int64_t run_us = run_us_on(profile, slot, type, seek->rest_us, false);
-    const int64_t across_us = spans ? run_us_on(profile, slot, type, seek->rest_us, true) : run_us;
+    const int64_t run_us = run_us_on(seek->factors, type, seek->rest_us);
+    const int64_t across_us = spans ? across_us_on(seek->factors, type, seek->rest_us) : run_us;
     const double wait_us = seek->most_us - seek->each * (double)(run_us < across_us ? run_us : across_us);
     *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
     if (wait_us <= 0)
@@ -313,16 +317,16 @@ void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, uint
         find_spanning(profile, spec, type, across_us, seek->delay_weight, ret);
 }
 
-void adl_free_profile_find_now(struct adl_free_profile *profile, uint32_t slot, uint32_t type, double rest_us,
-                               struct adl_opening *ret)
+void adl_free_profile_find_now(struct adl_free_profile *profile, const struct adl_rest_factors *factors, uint32_t type,
+                               double rest_us, struct adl_opening *ret)
 {
     const struct type_banks *it = &profile->types[type];
-    const struct adl_job_spec *spec = &profile->state->jobs[slot].spec;
+    const struct adl_job_spec *spec = &profile->state->jobs[factors->slot].spec;
     if (may_span(spec)) {
-        adl_free_profile_find(profile, slot, type, &(struct adl_seek){rest_us, HUGE_VAL, 1, HUGE_VAL}, ret);
+        adl_free_profile_find(profile, type, &(struct adl_seek){factors, rest_us, HUGE_VAL, 1, HUGE_VAL}, ret);
         return;
     }
-    const int64_t run_us = run_us_on(profile, slot, type, rest_us, false);
+    const int64_t run_us = run_us_on(factors, type, rest_us);
     *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
     for (uint32_t i = 0; i < it->count && (ret->start_us == INT64_MAX || ret->spare > 0); i++) {
         struct adl_opening opening = {.start_us = INT64_MAX};

@@ -48,6 +48,14 @@ double adl_rest_factor(const struct adl_corrections *corrections, const struct a
     return (state->belief && there == here ? there * ACROSS_PRIOR : there) * corrected;
 }
 
+struct adl_rest_factors adl_rest_factors(const struct adl_corrections *corrections, const struct adl_state *state,
+                                         uint32_t slot)
+{
+    return (struct adl_rest_factors){state->belief ? adl_belief_type_factors(state->belief, state, slot) : NULL,
+                                     adl_corrections_factors(corrections, &state->jobs[slot].spec), corrections, state,
+                                     slot};
+}
+
 /* Of a running job: the belief is asked as if the job had run as much less as its class runs longer. */
 static double running_rest_us(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot)
 {
