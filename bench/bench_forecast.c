@@ -252,7 +252,7 @@ static const struct workload workloads[] = {
      .samples = {{52849, 100, 12, 4}, {52849, 50, 12, 4}, {52849, 50, 12, 4}}},
     {.name = "sacct",
      .cluster = CLUSTERS "nodes64.yaml",
-     .samples = {{6000, 8, 6, 8}, {12000, 4, 6, 8}, {12000, 4, 6, 4}}},
+     .samples = {{6000, 8, 6, 8}, {12000, 4, 6, 16}, {12000, 4, 6, 4}}},
 };
 
 static int compare_doubles(const void *a, const void *b)

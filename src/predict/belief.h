@@ -114,6 +114,9 @@ double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
                               uint32_t type, bool across);
 
+/* The same on the best placement for all types, by index, until the belief or its speeds change; NULL: ask for each. */
+const double *adl_belief_type_factors(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot);
+
 /* How sure it is. */
 struct adl_certainty {
     bool steps;          /* from the steps that the job reports */

@@ -91,9 +91,12 @@ struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint3
 
 /* ---- types ---- */
 
-/* Run times on all types relative to the best one. */
-static void set_factors(const struct adl_belief *belief, const struct adl_job_spec *spec, bool across, double *ret)
+/* Run times on all types relative to the best one. Apart from the function that reads them, which is called very often.
+ */
+static __attribute__((noinline)) void find_factors(const struct adl_belief *belief, const struct adl_job_spec *spec,
+                                                   uint32_t slot, bool across)
 {
+    double *ret = &belief->factors->of[(2 * (size_t)slot + across) * belief->cluster->type_count];
     const struct adl_job_speeds *known = adl_belief_known_speeds(belief, spec);
     const double *here = known ? known->here : belief->spec_speed[spec->kind];
     const double *speeds = across && known ? known->across : here;
@@ -106,23 +109,32 @@ static void set_factors(const struct adl_belief *belief, const struct adl_job_sp
         const double there = speeds[t] * belief->type_speed[t];
         ret[t] = there > 0 && best > 0 ? best / there : 0;
     }
+    belief->factors->known[slot].change[across] = adl_speeds_change(belief->speeds);
+}
+
+static const double *factors_of(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
+                                bool across)
+{
+    if (!belief->speeds || belief->jobs[slot].basis == BY_WORLD)
+        return NULL;
+    if (belief->factors->known[slot].change[across] != adl_speeds_change(belief->speeds))
+        find_factors(belief, &state->jobs[slot].spec, slot, across);
+    return &belief->factors->of[(2 * (size_t)slot + across) * state->cluster->type_count];
+}
+
+const double *adl_belief_type_factors(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
+{
+    assert(adl_belief_keeps_jobs(belief));
+    return factors_of(belief, state, slot, false);
 }
 
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
                               uint32_t type, bool across)
 {
     assert(adl_belief_keeps_jobs(belief));
-    const uint32_t types = state->cluster->type_count;
-    if (belief->speeds && belief->jobs[slot].basis != BY_WORLD) {
-        double *factors = &belief->factors->of[(2 * (size_t)slot + across) * types];
-        uint64_t *known = &belief->factors->known[slot].change[across];
-        const uint64_t change = adl_speeds_change(belief->speeds);
-        if (*known != change) {
-            set_factors(belief, &state->jobs[slot].spec, across, factors);
-            *known = change;
-        }
+    const double *factors = factors_of(belief, state, slot, across);
+    if (factors)
         return factors[type];
-    }
     const int64_t *row = across ? state->spanning_us : state->runtime_us;
-    return (double)row[(size_t)slot * types + type] / belief->jobs[slot].predicted_us;
+    return (double)row[(size_t)slot * state->cluster->type_count + type] / belief->jobs[slot].predicted_us;
 }

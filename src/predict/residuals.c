@@ -5,16 +5,17 @@
 #include <math.h>
 #include <stdbool.h>
 
-#define WIDTH      0.1 /* of a bin */
-#define BINS       ADL_RESIDUAL_BINS
-#define KNOTS      ADL_SHAPE_KNOTS
-#define PER_KNOT   4  /* bins between two knots */
-#define FIRST      64 /* the bin that begins at the first knot */
-#define LAST       (FIRST + PER_KNOT * (KNOTS - 1))
-#define TAIL       1.0   /* slope outside the deciles: past them, z counts e-folds */
-#define LEAST_STEP 0.004 /* between deciles: equal run times are equal within one percent */
-#define TAIL_SHARE 1e-3  /* of a distribution: more cannot lower the cost of a completion by more than that */
-#define KEPT       (1.0 - 1.0 / 2000) /* of the weight of all jobs, when another has ended */
+#define WIDTH       0.1 /* of a bin */
+#define BINS        ADL_RESIDUAL_BINS
+#define KNOTS       ADL_SHAPE_KNOTS
+#define PER_KNOT    4  /* bins between two knots */
+#define FIRST       64 /* the bin that begins at the first knot */
+#define LAST        (FIRST + PER_KNOT * (KNOTS - 1))
+#define TAIL        1.0        /* slope outside the deciles: past them, z counts e-folds */
+#define LEAST_STEP  0.004      /* between deciles: equal run times are equal within one percent */
+#define TAIL_SHARE  1e-3       /* of a distribution: more cannot lower the cost of a completion by more than that */
+#define SERVED_MORE (1 + 1e-9) /* than rounding can make of a difference */
+#define KEPT        (1.0 - 1.0 / 2000) /* of the weight of all jobs, when another has ended */
 
 /* ---- shapes; places are bins and parts of bins, 0 to BINS ---- */
 
@@ -212,7 +213,7 @@ double adl_residuals_cost(const struct adl_residuals *residuals, const struct ad
     const double *weight = residuals->weight, *above = residuals->above;
     double ended = walk.weight, ended_time = walk.weight * (walk.time - u);
     double best_served = ended > 0 ? ended_time + (cut.alive - ended) * (walk.upper - u) : 1; /* undivided */
-    double best_ended = ended;
+    double best_ended = ended, served_max = SERVED_MORE * best_served * cut.alive;
     while (walk.next < BINS && above[walk.next] > least)
         for (const int end = begin_segment(&walk); walk.next < end && above[walk.next] > least; walk.next++) {
             const double lower = walk.upper > u ? walk.upper : u;
@@ -223,6 +224,9 @@ double adl_residuals_cost(const struct adl_residuals *residuals, const struct ad
             if (served * best_ended < best_served * ended) {
                 best_served = served;
                 best_ended = ended;
+                served_max = SERVED_MORE * best_served * cut.alive;
+            } else if (served * best_ended > served_max) {
+                return best_served / best_ended; /* it only grows, and no more than all end */
             }
         }
     return best_served > 0 && best_ended > 0 ? best_served / best_ended : 0;

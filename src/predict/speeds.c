@@ -13,12 +13,12 @@
 #define KEPT 64
 
 struct adl_speeds {
+    uint64_t change; /* number of the last one; first, for adl_speeds_change */
     const struct adl_cluster *cluster;
     struct adl_estimates *estimates;
     struct adl_speed_regression *regression;
     uint32_t widest[ADL_TYPES_MAX]; /* most GPUs of the type in one node */
     bool measured;                  /* anything at all */
-    uint64_t change;                /* number of the last one */
     struct found {
         struct adl_job_spec spec;
         uint64_t change; /* after which it was found */
@@ -194,11 +194,6 @@ const struct adl_job_speeds *adl_speeds_find(struct adl_speeds *speeds, const st
         kept->change = speeds->change;
     }
     return kept->known ? &kept->speeds : NULL;
-}
-
-uint64_t adl_speeds_change(const struct adl_speeds *speeds)
-{
-    return speeds->change;
 }
 
 void adl_speeds_encode(const struct adl_speeds *speeds, struct adl_text *ret)

@@ -13,10 +13,11 @@
 #define LATER_US   (INT64_C(3600) * 1000000) /* from the first forecast of a job to the second that is kept */
 
 #define MAGIC      "adlrstrt"
-#define VERSION    1
+#define VERSION    2
 #define HEAD_SIZE  12
 #define SEAL_SIZE  8
-#define LEVEL_MOST 100.0f /* a factor of e to this power */
+#define LEVEL_MOST 100.0f  /* a factor of e to this power */
+#define OWED_MOST  1000.0f /* starts */
 
 enum { FIRST, LATER, KINDS };
 
@@ -164,9 +165,11 @@ void adl_outcome_levels_encode(const struct adl_outcome_levels *levels, struct a
     adl_bytes_put_u32(ret, ADL_START_LEVELS);
     for (int kind = 0; kind < KINDS; kind++) {
         const struct adl_start_levels *it = &levels->kinds[kind];
-        adl_bytes_put_floats(ret, it->moved, ADL_START_LEVELS);
-        for (int i = 0; i < ADL_START_LEVELS; i++)
-            adl_bytes_put_u32(ret, it->count[i]);
+        for (int t = 0; t < ADL_START_TRACKERS; t++) {
+            adl_bytes_put_floats(ret, it->moved[t], ADL_START_LEVELS);
+            adl_bytes_put_floats(ret, it->weight[t], ADL_START_LEVELS);
+        }
+        adl_bytes_put_floats(ret, it->owed, ADL_START_LEVELS);
         adl_bytes_put_floats(ret, it->distance, ADL_START_LEVELS);
         adl_bytes_put_u32(ret, it->starts);
     }
@@ -174,16 +177,22 @@ void adl_outcome_levels_encode(const struct adl_outcome_levels *levels, struct a
         adl_bytes_put_u64(ret, adl_bytes_checksum(ret->data + begin, ret->size - begin));
 }
 
+static void decode_floats(struct adl_unpack *from, float most, bool negative, float *ret)
+{
+    for (int i = 0; i < ADL_START_LEVELS; i++) {
+        ret[i] = adl_unpack_float(from, most);
+        from->failed |= !negative && ret[i] < 0;
+    }
+}
+
 static void decode_kind(struct adl_unpack *from, struct adl_start_levels *ret)
 {
-    for (int i = 0; i < ADL_START_LEVELS; i++)
-        ret->moved[i] = adl_unpack_float(from, LEVEL_MOST);
-    for (int i = 0; i < ADL_START_LEVELS; i++)
-        ret->count[i] = adl_unpack_u32(from, UINT32_MAX);
-    for (int i = 0; i < ADL_START_LEVELS; i++) {
-        ret->distance[i] = adl_unpack_float(from, LEVEL_MOST);
-        from->failed |= ret->distance[i] < 0;
+    for (int t = 0; t < ADL_START_TRACKERS; t++) {
+        decode_floats(from, LEVEL_MOST, true, ret->moved[t]);
+        decode_floats(from, 1, false, ret->weight[t]);
     }
+    decode_floats(from, OWED_MOST, true, ret->owed);
+    decode_floats(from, LEVEL_MOST, false, ret->distance);
     ret->starts = adl_unpack_u32(from, UINT32_MAX);
 }
 

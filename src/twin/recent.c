@@ -10,8 +10,8 @@
 
 #define HOUR_US     (INT64_C(3600) * 1000000)
 #define WEEK_HOURS  168
-#define WEEKS_KNOWN 3              /* weeks in which an hour was seen before its day of the week counts */
-#define LAST_HOURS  2              /* that count beside the same hour of other days */
+#define WEEKS_KNOWN 6 /* weeks in which an hour was seen before its day of the week counts: fewer say little */
+#define LAST_HOURS  2 /* that count beside the same hour of other days */
 #define UNSEEN      (ADL_NONE - 1) /* the slot of a job of an earlier engine that no engine has named since */
 #define LIKE_EVERY  64             /* ends from one look at how alike the jobs of users are to the next */
 #define MAGIC       "adlrecnt"

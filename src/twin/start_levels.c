@@ -4,9 +4,18 @@
 
 #include <math.h>
 
-#define STEP_FIRST 1.2   /* of a level after the first forecast that has turned out, ... */
-#define STEP_LEAST 0.15  /* ... and after many; relative to how far starts are from the level */
-#define RECENT     0.005 /* least share of a start in that distance */
+#define STEP_FIRST  1.2   /* of all trackers after the first start; relative to how far starts are from the level */
+#define LOSS_MOST   5.0   /* of a tracker, relative to that distance: one start does not decide */
+#define SHARED      0.02  /* of the weight of all trackers, at each start: so that one that lost may win again */
+#define OWED_WEIGHT 0.04  /* of a start that is owed, in a level, relative to the distance; at most 1 */
+#define OWED_SCALE  3.0   /* the distance counts there up to so many times that of forecasts that are right as drawn */
+#define OWED_MOST   200.0 /* starts that are owed and remembered */
+#define RECENT      0.005 /* least share of a start in the distance */
+
+/* Step of a tracker, relative to the distance, and its weight before anything is known. */
+static const struct {
+    double step, weight;
+} trackers[ADL_START_TRACKERS] = {{0.01, 0.6}, {0.05, 0.3}, {0.3, 0.1}};
 
 /* The logarithm of a wait. */
 static double wait_of(int64_t time_us, int64_t made_us)
@@ -90,16 +99,6 @@ int adl_start_level_index(double q)
     return index < 0 ? 0 : index < ADL_START_LEVELS ? index : ADL_START_LEVELS - 1;
 }
 
-struct adl_start_issue adl_start_levels_issue(const struct adl_start_levels *levels)
-{
-    struct adl_start_issue issue = {.judged = 0};
-    for (int i = 0; i < ADL_START_LEVELS; i++) {
-        const float level = (float)probability(i) + levels->moved[i];
-        issue.level[i] = i > 0 && level < issue.level[i - 1] ? issue.level[i - 1] : level;
-    }
-    return issue;
-}
-
 /* How far starts are from a level if forecasts are right as drawn: uniform ranks. */
 static double distance_as_drawn(int index)
 {
@@ -112,36 +111,112 @@ static double distance_of(const struct adl_start_levels *levels, int index)
     return levels->starts ? (double)levels->distance[index] : distance_as_drawn(index);
 }
 
-static void measure(struct adl_start_levels *levels, const struct adl_start_issue *issue, struct adl_start_rank rank)
+static double level_of(const struct adl_start_levels *levels, int tracker, int index)
 {
-    const double least = RECENT, share = 1.0 / (levels->starts + 5);
-    for (int i = 0; i < ADL_START_LEVELS; i++) {
-        const double from = fabs((rank.low + rank.high) / 2 - (double)issue->level[i]);
-        const double before = distance_of(levels, i);
-        levels->distance[i] = (float)(before + (share > least ? share : least) * (from - before));
-    }
-    levels->starts++;
+    return probability(index) + (double)levels->moved[tracker][index];
 }
 
-static void judge(struct adl_start_levels *levels, struct adl_start_issue *issue, int index, double within)
+static double weight_of(const struct adl_start_levels *levels, int tracker, int index)
 {
-    const double step = STEP_FIRST / sqrt((double)++levels->count[index]);
-    levels->moved[index] +=
-        (float)((step > STEP_LEAST ? step : STEP_LEAST) * distance_of(levels, index) * (probability(index) - within));
-    issue->judged |= 1u << index;
+    return levels->starts ? (double)levels->weight[tracker][index] : trackers[tracker].weight;
+}
+
+static double bounded(double value, double most)
+{
+    return value > most ? most : value < -most ? -most : value;
+}
+
+/* What the starts that are owed add to a level. A scale that grows at once with a few far starts would let it jump. */
+static double correction(const struct adl_start_levels *levels, int index)
+{
+    const double distance = distance_of(levels, index), most = OWED_SCALE * distance_as_drawn(index);
+    return bounded(OWED_WEIGHT * (double)levels->owed[index], 1) * (distance < most ? distance : most);
+}
+
+struct adl_start_issue adl_start_levels_issue(const struct adl_start_levels *levels)
+{
+    struct adl_start_issue issue = {.judged = 0};
+    for (int i = 0; i < ADL_START_LEVELS; i++) {
+        double sum = correction(levels, i);
+        for (int t = 0; t < ADL_START_TRACKERS; t++)
+            sum += weight_of(levels, t, i) * level_of(levels, t, i);
+        const float level = (float)sum;
+        issue.level[i] = i > 0 && level < issue.level[i - 1] ? issue.level[i - 1] : level;
+    }
+    return issue;
+}
+
+/* ---- what is learned ---- */
+
+static void measure(struct adl_start_levels *levels, double rank)
+{
+    const struct adl_start_issue now = adl_start_levels_issue(levels);
+    const double least = RECENT, share = 1.0 / (levels->starts + 5);
+    for (int i = 0; i < ADL_START_LEVELS; i++) {
+        const double from = fabs(rank - (double)now.level[i]), before = distance_of(levels, i);
+        levels->distance[i] = (float)(before + (share > least ? share : least) * (from - before));
+    }
+}
+
+/* Pinball loss of a tracker's level, relative to how far starts are from the level. */
+static double loss_of(const struct adl_start_levels *levels, int tracker, int index, double rank)
+{
+    const double late = rank - level_of(levels, tracker, index), q = probability(index);
+    const double loss = (late > 0 ? q * late : (q - 1) * late) / distance_of(levels, index);
+    return loss < LOSS_MOST ? loss : LOSS_MOST;
+}
+
+/* Exponential weights with a fixed share. */
+static void weigh(struct adl_start_levels *levels, int index, double rank)
+{
+    double weights[ADL_START_TRACKERS], sum = 0;
+    for (int t = 0; t < ADL_START_TRACKERS; t++) {
+        weights[t] = weight_of(levels, t, index) * adl_exp(-loss_of(levels, t, index, rank));
+        sum += weights[t];
+    }
+    for (int t = 0; t < ADL_START_TRACKERS; t++)
+        levels->weight[t][index] = (float)((1 - SHARED) * weights[t] / sum + SHARED * trackers[t].weight);
+}
+
+static void move(struct adl_start_levels *levels, int tracker, int index, double within)
+{
+    const double first = STEP_FIRST / sqrt(levels->starts + 1.0), least = trackers[tracker].step;
+    levels->moved[tracker][index] +=
+        (float)((first > least ? first : least) * distance_of(levels, index) * (probability(index) - within));
+}
+
+static void owe(struct adl_start_levels *levels, int index, double within)
+{
+    levels->owed[index] = (float)bounded((double)levels->owed[index] + probability(index) - within, OWED_MOST);
 }
 
 void adl_start_levels_wait(struct adl_start_levels *levels, struct adl_start_issue *issue, struct adl_start_rank rank)
 {
-    for (int i = 0; i < ADL_START_LEVELS; i++)
-        if (!(issue->judged >> i & 1) && (double)issue->level[i] < rank.low)
-            judge(levels, issue, i, 0);
+    for (int i = 0; i < ADL_START_LEVELS; i++) {
+        const uint32_t bit = 1u << i;
+        for (int t = 0; t < ADL_START_TRACKERS; t++)
+            if (!(issue->moved[t] & bit) && level_of(levels, t, i) < rank.low) {
+                move(levels, t, i, 0);
+                issue->moved[t] |= bit;
+            }
+        if (!(issue->judged & bit) && (double)issue->level[i] < rank.low) {
+            owe(levels, i, 0);
+            issue->judged |= bit;
+        }
+    }
 }
 
 void adl_start_levels_learn(struct adl_start_levels *levels, struct adl_start_issue *issue, struct adl_start_rank rank)
 {
-    measure(levels, issue, rank);
-    for (int i = 0; i < ADL_START_LEVELS; i++)
+    const double middle = (rank.low + rank.high) / 2;
+    measure(levels, middle);
+    for (int i = 0; i < ADL_START_LEVELS; i++) {
+        weigh(levels, i, middle);
+        for (int t = 0; t < ADL_START_TRACKERS; t++)
+            if (!(issue->moved[t] >> i & 1))
+                move(levels, t, i, adl_start_within(rank, level_of(levels, t, i)));
         if (!(issue->judged >> i & 1))
-            judge(levels, issue, i, adl_start_within(rank, (double)issue->level[i]));
+            owe(levels, i, adl_start_within(rank, (double)issue->level[i]));
+    }
+    levels->starts++;
 }

@@ -56,14 +56,18 @@ int64_t adl_start_rank_time(const int64_t *times, uint32_t count, int64_t made_u
 /* The part of it that is within a level: 0 or 1 unless low and high differ. */
 double adl_start_within(struct adl_start_rank rank, double level);
 
-/* Which rank, the level, stands for a probability: adaptive conformal inference. A level moves up by a step when a
- * start came later than it said, and down when not, in proportions that hold it where as many starts as the probability
- * says come within. Zeros: as drawn. */
-#define ADL_START_LEVELS 19 /* of the probabilities 0.05, 0.10 ... 0.95 */
+/* Which rank, the level, stands for a probability: adaptive conformal inference with several steps at once. Each
+ * tracker moves its level up by a step when a start came later than that, and down when not, in proportions that hold
+ * it where as many starts as the probability says come within. A level is the mean of the trackers, weighted by how
+ * well each did lately, and higher by a part of the starts that forecasts owe: those that should have come within the
+ * levels as they were issued, less those that did. Zeros: as drawn. */
+#define ADL_START_LEVELS   19 /* of the probabilities 0.05, 0.10 ... 0.95 */
+#define ADL_START_TRACKERS 3  /* with small, medium and large steps */
 
 struct adl_start_levels {
-    float moved[ADL_START_LEVELS]; /* level less probability */
-    uint32_t count[ADL_START_LEVELS];
+    float moved[ADL_START_TRACKERS][ADL_START_LEVELS]; /* level less probability */
+    float weight[ADL_START_TRACKERS][ADL_START_LEVELS];
+    float owed[ADL_START_LEVELS];
     float distance[ADL_START_LEVELS]; /* of starts from the level, on average */
     uint32_t starts;
 };
@@ -71,13 +75,14 @@ struct adl_start_levels {
 /* The levels that a forecast was issued with, ascending, until its job starts. */
 struct adl_start_issue {
     float level[ADL_START_LEVELS];
-    uint32_t judged; /* mask */
+    uint32_t judged;                    /* mask of levels that are known to be too early */
+    uint32_t moved[ADL_START_TRACKERS]; /* the same for what the trackers had then */
 };
 
 int adl_start_level_index(double q); /* of the nearest probability */
 struct adl_start_issue adl_start_levels_issue(const struct adl_start_levels *levels);
 
-/* A job still waits at this rank, which tells of the levels below; or has started. Each level of an issue counts once.
+/* A job still waits at this rank, which tells of the levels below; or has started. An issue counts once for each level.
  */
 void adl_start_levels_wait(struct adl_start_levels *levels, struct adl_start_issue *issue, struct adl_start_rank rank);
 void adl_start_levels_learn(struct adl_start_levels *levels, struct adl_start_issue *issue, struct adl_start_rank rank);

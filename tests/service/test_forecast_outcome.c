@@ -122,9 +122,9 @@ static void what_was_learned_comes_back_from_its_bytes_and_not_from_others(void 
         assert_true(adl_outcome_levels_decode(&again, text.data, i, &err) < 0);
         text.data[i] ^= 4;
     }
-    assert_int_equal(again.kinds[0].count[0], 0);
+    assert_true(again.kinds[0].owed[0] == 0);
     assert_int_equal(adl_outcome_levels_decode(&again, text.data, text.size, &err), 0);
-    assert_int_equal(again.kinds[0].count[0], 5);
+    assert_true(again.kinds[0].owed[0] > 0);
     assert_memory_equal(&again, levels, sizeof again);
     adl_text_clear(&text);
 }

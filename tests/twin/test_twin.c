@@ -270,10 +270,12 @@ static void levels_are_as_drawn_until_forecasts_have_turned_out(void **unused)
     assert_true(fabs((double)issue.level[adl_start_level_index(0.9)] - 0.9) < 1e-6);
 }
 
-/* Forecasts turn out the given number of forecasts later, or are known to be too early before. */
-static void expect_coverage(double (*rank_of)(int), int delay)
+/* Forecasts turn out the given number of forecasts later, or are known to be too early before. Returns the mean pinball
+ * loss of all levels. */
+static double expect_coverage(double (*rank_of)(int), int delay)
 {
     static struct adl_start_issue issues[4000];
+    double loss = 0;
     struct adl_start_levels levels = {.starts = 0};
     double within[ADL_START_LEVELS] = {0};
     const int count = 4000;
@@ -286,12 +288,16 @@ static void expect_coverage(double (*rank_of)(int), int delay)
         const struct adl_start_rank rank = {actual, actual}, before = {actual / 2, actual / 2};
         adl_start_levels_wait(&levels, &issues[i - delay], before);
         adl_start_levels_learn(&levels, &issues[i - delay], rank);
-        for (int l = 0; l < ADL_START_LEVELS; l++)
+        for (int l = 0; l < ADL_START_LEVELS; l++) {
+            const double late = actual - (double)issues[i - delay].level[l], q = (l + 1.0) / (ADL_START_LEVELS + 1);
             within[l] += adl_start_within(rank, (double)issues[i - delay].level[l]);
+            loss += late > 0 ? q * late : (q - 1) * late;
+        }
     }
     for (int l = 0; l < ADL_START_LEVELS; l++)
         if (fabs(within[l] / count - (l + 1.0) / (ADL_START_LEVELS + 1)) > 0.015)
             fail_msg("%.1f %% of starts came within level %d of %d", 100 * within[l] / count, l + 1, ADL_START_LEVELS);
+    return loss / count / ADL_START_LEVELS;
 }
 
 static double uniform_rank(int i)
@@ -318,6 +324,29 @@ static void as_many_starts_come_within_a_level_as_its_probability_says(void **un
     expect_coverage(drifting_rank, 5);
 }
 
+/* Mean pinball loss of the exact quantiles of uniform ranks. */
+static double least_loss(double (*rank_of)(int), double from, double to)
+{
+    double loss = 0;
+    for (int i = 0; i < 4000; i++)
+        for (int l = 0; l < ADL_START_LEVELS; l++) {
+            const double q = (l + 1.0) / (ADL_START_LEVELS + 1), late = rank_of(i) - from - (to - from) * q;
+            loss += late > 0 ? q * late : (q - 1) * late;
+        }
+    return loss / 4000 / ADL_START_LEVELS;
+}
+
+static void levels_stay_near_the_quantiles(void **unused)
+{
+    (void)unused;
+    const double first = expect_coverage(uniform_rank, 0) / least_loss(uniform_rank, 0, 1),
+                 late = expect_coverage(late_rank, 0) / least_loss(late_rank, 1, 3),
+                 out = expect_coverage(late_rank, 100) / least_loss(late_rank, 1, 3), /* so many are out at any time */
+        jumps = expect_coverage(drifting_rank, 5) / least_loss(uniform_rank, 0, 1);
+    print_message("loss relative to exact quantiles: %.4f %.4f %.4f %.4f\n", first, late, out, jumps);
+    assert_true(first < 1.02 && late < 1.022 && out < 1.3 && jumps < 1.45);
+}
+
 static void a_start_at_a_time_that_many_futures_have_is_within_all_their_ranks_in_equal_parts(void **unused)
 {
     (void)unused;
@@ -337,6 +366,7 @@ int main(void)
         cmocka_unit_test(a_rank_and_its_time_are_inverse),
         cmocka_unit_test(levels_are_as_drawn_until_forecasts_have_turned_out),
         cmocka_unit_test(as_many_starts_come_within_a_level_as_its_probability_says),
+        cmocka_unit_test(levels_stay_near_the_quantiles),
         cmocka_unit_test(a_start_at_a_time_that_many_futures_have_is_within_all_their_ranks_in_equal_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "base/copy.h"
 #include "base/real.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,10 +82,8 @@ void adl_corrections_reset(struct adl_corrections *corrections)
 
 static uint32_t gang_of(uint32_t gpus)
 {
-    uint32_t gang = 0;
-    while (gang + 1 < GANGS && (1u << gang) < gpus)
-        gang++;
-    return gang;
+    const uint32_t gang = gpus > 1 ? 32 - (uint32_t)__builtin_clz(gpus - 1) : 0;
+    return gang < GANGS ? gang : GANGS - 1;
 }
 
 static size_t index_of(const struct adl_corrections *corrections, uint32_t class, uint32_t type, uint32_t gang,
@@ -167,6 +166,13 @@ void adl_corrections_measured(struct adl_corrections *corrections, const struct 
         return;
     corrections->measured[class] = true;
     set_factors(corrections, class);
+}
+
+static_assert(ADL_CORRECTIONS_STRIDE == 2 * GANGS, "from one type to the next");
+
+const double *adl_corrections_factors(const struct adl_corrections *corrections, const struct adl_job_spec *spec)
+{
+    return &corrections->factors[index_of(corrections, spec->class_index % CLASSES_MAX, 0, gang_of(spec->gpus), false)];
 }
 
 double adl_corrections_factor(const struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,

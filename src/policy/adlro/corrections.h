@@ -26,4 +26,8 @@ void adl_corrections_measured(struct adl_corrections *corrections, const struct 
 double adl_corrections_factor(const struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
                               bool across);
 
+/* The same for all types, in one node: that of a type is at ADL_CORRECTIONS_STRIDE times its index. */
+#define ADL_CORRECTIONS_STRIDE 16
+const double *adl_corrections_factors(const struct adl_corrections *corrections, const struct adl_job_spec *spec);
+
 #endif

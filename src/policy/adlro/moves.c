@@ -78,17 +78,19 @@ double adl_moves_cost_us(const struct adl_moves_view *view, uint32_t slot, uint3
 static bool may_gain(const struct adl_moves_view *view, uint32_t slot)
 {
     const struct adl_job *job = &view->state->jobs[slot];
+    struct adl_rest_factors factors;
     double here = 0;
     for (uint32_t left = job->eligible & ~(1u << job->type); left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         if (adl_free_profile_offered(view->profile, type) < job->spec.gpus)
             continue;
         const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(view->state, slot);
-        if (here == 0)
+        if (here == 0) {
+            factors = adl_rest_factors(view->corrections, view->state, slot);
             here = (1 - LEAST_GAIN) * adl_moves_cost_us(view, slot, job->type, 1) *
                    adl_rest_factor(view->corrections, view->state, slot, job->type, across);
-        if (adl_moves_cost_us(view, slot, type, adl_rest_factor(view->corrections, view->state, slot, type, false)) <
-            here)
+        }
+        if (adl_moves_cost_us(view, slot, type, adl_rest_factor_on(&factors, type)) < here)
             return true;
     }
     return false;
@@ -105,17 +107,18 @@ bool adl_moves_find(const struct adl_moves_view *view, uint32_t slot, struct adl
         (rest_us + lost_us) / adl_rest_factor(view->corrections, view->state, slot, job->type, across);
     ret->here_us = adl_moves_cost_us(view, slot, job->type, rest_us);
     ret->there_us = HUGE_VAL;
+    const struct adl_rest_factors factors = adl_rest_factors(view->corrections, view->state, slot);
     ret->margin_us = view->stop_margin * move_us * job->attempts;
     for (uint32_t left = job->eligible & ~(1u << job->type); left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         struct adl_opening opening;
         if (adl_free_profile_offered(view->profile, type) < job->spec.gpus)
             continue;
-        const double run_us = best_us * adl_rest_factor(view->corrections, view->state, slot, type, false);
+        const double run_us = best_us * adl_rest_factor_on(&factors, type);
         const double there_us = adl_moves_cost_us(view, slot, type, run_us) + (double)view->switch_us;
         if (there_us >= ret->there_us)
             continue;
-        adl_free_profile_find_now(view->profile, slot, type, best_us, &opening);
+        adl_free_profile_find_now(view->profile, &factors, type, best_us, &opening);
         if (opening.start_us != view->state->now_us || opening.bank == ADL_NONE)
             continue;
         ret->there_us = there_us;

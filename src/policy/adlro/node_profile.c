@@ -114,11 +114,8 @@ static void offer(const struct adl_node_profile *node, uint32_t step, uint16_t g
                   int64_t now_us, double delay_weight, struct adl_opening *best)
 {
     const uint32_t bank = opening->bank - node->bank_first;
-    const double wait_us = adl_opening_wait_us(opening, now_us, delay_weight);
     opening->spare = (uint32_t)(node->gpus[(size_t)step * node->banks + bank] - gpus);
-    const double least_us = best->start_us == INT64_MAX ? 0 : adl_opening_wait_us(best, now_us, delay_weight);
-    if (best->start_us == INT64_MAX || wait_us < least_us || (wait_us == least_us && opening->spare < best->spare))
-        *best = *opening;
+    adl_opening_offer(opening, now_us, delay_weight, best);
 }
 
 /* What a job needs of one bank and its node. */

@@ -63,16 +63,17 @@ void adl_place_expect(const struct adl_rank_time *rank_time, const struct adl_st
 }
 
 /* Offers a type. Types where the job cannot start now are left out if they cost more than the best so far. */
-static void offer_type(const struct adl_place_view *view, uint32_t slot, uint32_t type, bool all,
-                       struct adl_place *place)
+static void offer_type(const struct adl_place_view *view, const struct adl_rest_factors *factors, uint32_t type,
+                       bool all, struct adl_place *place)
 {
+    const uint32_t slot = factors->slot;
     const struct adl_state *state = view->state;
     const double each = 1 + price_of(view, place, slot, type), wait_weight = wait_weight_of(view, slot);
     const bool any = all || place->opening.start_us == INT64_MAX ||
                      adl_free_profile_free_now(view->profile, type) >= state->jobs[slot].spec.gpus;
     struct adl_opening opening;
-    adl_free_profile_find(view->profile, slot, type,
-                          &(struct adl_seek){place->rest_us, view->delay_weight, each / wait_weight,
+    adl_free_profile_find(view->profile, type,
+                          &(struct adl_seek){factors, place->rest_us, view->delay_weight, each / wait_weight,
                                              any ? HUGE_VAL : place->cost_us / wait_weight},
                           &opening);
     if (opening.start_us == INT64_MAX)
@@ -105,10 +106,11 @@ static void offer_types(const struct adl_place_view *view, uint32_t slot, bool a
                                 .learned = place->learned,
                                 .rank = place->rank,
                                 .due = place->due};
+    const struct adl_rest_factors factors = adl_rest_factors(view->corrections, view->state, slot);
     if (last) /* likely to be the best again */
-        offer_type(view, slot, place->type, all, place);
+        offer_type(view, &factors, place->type, all, place);
     for (uint32_t left = eligible & ~last; left; left &= left - 1)
-        offer_type(view, slot, (uint32_t)__builtin_ctz(left), all, place);
+        offer_type(view, &factors, (uint32_t)__builtin_ctz(left), all, place);
 }
 
 void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
@@ -126,13 +128,12 @@ bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl
         return false;
     const double cost_us = wait_weight_of(view, slot) * (double)(opening->start_us - state->now_us) +
                            (double)opening->run_us * (1 + price_of(view, place, slot, place->type));
-    for (uint32_t left = state->jobs[slot].eligible & adl_free_profile_offered_types(view->profile); left;
-         left &= left - 1) {
+    const uint32_t types = adl_free_profile_room_types(view->profile, slot);
+    const struct adl_rest_factors factors =
+        types ? adl_rest_factors(view->corrections, state, slot) : (struct adl_rest_factors){.slot = slot};
+    for (uint32_t left = types; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
-        if (adl_free_profile_free_now(view->profile, type) >= state->jobs[slot].spec.gpus &&
-            place->rest_us * adl_rest_factor(view->corrections, state, slot, type, false) *
-                    (1 + price_of(view, place, slot, type)) <
-                cost_us)
+        if (place->rest_us * adl_rest_factor_on(&factors, type) * (1 + price_of(view, place, slot, type)) < cost_us)
             return false;
     }
     place->cost_us = cost_us;
@@ -140,12 +141,12 @@ bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl
 }
 
 /* The cost of a job on a type where it would wait at least as long as all planned there. */
-static double cost_behind(const struct adl_place_view *view, const struct adl_place *place, uint32_t slot,
-                          uint32_t type, int64_t last_us)
+static double cost_behind(const struct adl_place_view *view, const struct adl_place *place,
+                          const struct adl_rest_factors *factors, uint32_t type, int64_t last_us)
 {
     const int64_t wait_us = last_us > view->state->now_us ? last_us - view->state->now_us : 0;
-    const double run_us = place->rest_us * adl_rest_factor(view->corrections, view->state, slot, type, false);
-    return (double)wait_us + run_us * (1 + price_of(view, place, slot, type));
+    const double run_us = place->rest_us * adl_rest_factor_on(factors, type);
+    return (double)wait_us + run_us * (1 + price_of(view, place, factors->slot, type));
 }
 
 void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const int64_t *last_us,
@@ -159,12 +160,13 @@ void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const 
                                 .rank_us = place->rank_us,
                                 .learned = place->learned,
                                 .rank = place->rank};
+    const struct adl_rest_factors factors = adl_rest_factors(view->corrections, state, slot);
     for (uint32_t left = state->jobs[slot].eligible; left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
         struct adl_opening opening = {.start_us = INT64_MAX};
-        double cost_us = cost_behind(view, place, slot, type, last_us[type]);
+        double cost_us = cost_behind(view, place, &factors, type, last_us[type]);
         if (adl_free_profile_free_now(view->profile, type) >= state->jobs[slot].spec.gpus)
-            adl_free_profile_find_now(view->profile, slot, type, place->rest_us, &opening);
+            adl_free_profile_find_now(view->profile, &factors, type, place->rest_us, &opening);
         const bool now = opening.start_us == state->now_us;
         if (now)
             cost_us = (double)opening.run_us * (1 + price_of(view, place, slot, type));

@@ -154,25 +154,26 @@ static void find_in_bank(struct adl_free_profile *profile, const struct adl_job_
 }
 
 /* False if no bank has an opening before *until_us. If none has the GPUs now, that becomes the time after the opening
- * of the bank that may have the first: another one has to be earlier. */
+ * of the bank that may have the first, *ret: another one has to be earlier. */
 static bool look_ahead(struct adl_free_profile *profile, const struct adl_job_spec *spec, const struct type_banks *type,
-                       int64_t run_us, int64_t *until_us)
+                       int64_t run_us, int64_t *until_us, struct adl_opening *ret)
 {
     const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
     const int64_t now_us = profile->state->now_us;
     int64_t least_us = INT64_MAX;
     uint32_t bank = ADL_NONE;
     for (uint32_t i = 0; i < type->count && least_us > now_us; i++) {
+        if (ready[i] >= least_us)
+            continue;
         const int64_t time_us = earliest_us(profile, spec, type->banks[i], run_us, ready[i]);
         bank = time_us < least_us ? type->banks[i] : bank;
         least_us = time_us < least_us ? time_us : least_us;
     }
     if (least_us >= *until_us || least_us <= now_us)
         return least_us < *until_us;
-    struct adl_opening opening = {.start_us = INT64_MAX};
-    find_in_bank(profile, spec, bank, run_us, HUGE_VAL, &opening);
-    if (opening.start_us > now_us && opening.start_us < *until_us)
-        *until_us = opening.start_us + 1;
+    find_in_bank(profile, spec, bank, run_us, HUGE_VAL, ret);
+    if (ret->start_us > now_us && ret->start_us < *until_us)
+        *until_us = ret->start_us + 1;
     return true;
 }
 
@@ -182,17 +183,21 @@ static void find_in_banks(struct adl_free_profile *profile, const struct adl_job
 {
     const struct type_banks *type = &profile->types[t];
     const int64_t now_us = profile->state->now_us;
+    struct adl_opening first = {.start_us = INT64_MAX, .bank = ADL_NONE};
     if (spec->gpus > type->widest)
         return;
-    if (!look_ahead(profile, spec, type, run_us, &until_us))
+    if (!look_ahead(profile, spec, type, run_us, &until_us, &first))
         return;
     const int64_t *ready = &type->ready[(size_t)(spec->gpus - 1) * type->count];
     for (uint32_t i = 0; i < type->count; i++) {
         const uint32_t b = type->banks[i];
-        if (earliest_us(profile, spec, b, run_us, ready[i]) >= until_us ||
+        if (ready[i] >= until_us || earliest_us(profile, spec, b, run_us, ready[i]) >= until_us ||
             (until_us == now_us + 1 && best->start_us == now_us && profile->free_in[b] >= best->spare + spec->gpus))
             continue;
-        find_in_bank(profile, spec, b, run_us, delay_weight, best);
+        if (b == first.bank) /* it lacks GPUs now: the same is found, without delay */
+            adl_opening_offer(&first, now_us, delay_weight, best);
+        else
+            find_in_bank(profile, spec, b, run_us, delay_weight, best);
         if (best->start_us == INT64_MAX)
             continue;
         const double wait_us = adl_opening_wait_us(best, now_us, delay_weight);
@@ -278,10 +283,14 @@ static void find_spanning(struct adl_free_profile *profile, const struct adl_job
         *best = opening;
 }
 
-static int64_t run_us_on(const struct adl_free_profile *profile, uint32_t slot, uint32_t type, double rest_us,
-                         bool across)
+static int64_t run_us_on(const struct adl_rest_factors *factors, uint32_t type, double rest_us)
 {
-    return 1 + (int64_t)(rest_us * adl_rest_factor(profile->corrections, profile->state, slot, type, across));
+    return 1 + (int64_t)(rest_us * adl_rest_factor_on(factors, type));
+}
+
+static int64_t across_us_on(const struct adl_rest_factors *factors, uint32_t type, double rest_us)
+{
+    return 1 + (int64_t)(rest_us * adl_rest_factor(factors->corrections, factors->state, factors->slot, type, true));
 }
 
 static bool may_span(const struct adl_job_spec *spec)
@@ -289,14 +298,14 @@ static bool may_span(const struct adl_job_spec *spec)
     return spec->gpus > 1 && spec->flags & ADL_JOB_SPAN;
 }
 
-void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, uint32_t type, const struct adl_seek *seek,
+void adl_free_profile_find(struct adl_free_profile *profile, uint32_t type, const struct adl_seek *seek,
                            struct adl_opening *ret)
 {
     const struct adl_state *state = profile->state;
-    const struct adl_job_spec *spec = &state->jobs[slot].spec;
+    const struct adl_job_spec *spec = &state->jobs[seek->factors->slot].spec;
     const bool spans = may_span(spec);
-    const int64_t run_us = run_us_on(profile, slot, type, seek->rest_us, false);
-    const int64_t across_us = spans ? run_us_on(profile, slot, type, seek->rest_us, true) : run_us;
+    const int64_t run_us = run_us_on(seek->factors, type, seek->rest_us);
+    const int64_t across_us = spans ? across_us_on(seek->factors, type, seek->rest_us) : run_us;
     const double wait_us = seek->most_us - seek->each * (double)(run_us < across_us ? run_us : across_us);
     *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
     if (wait_us <= 0)
@@ -308,16 +317,16 @@ void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, uint
         find_spanning(profile, spec, type, across_us, seek->delay_weight, ret);
 }
 
-void adl_free_profile_find_now(struct adl_free_profile *profile, uint32_t slot, uint32_t type, double rest_us,
-                               struct adl_opening *ret)
+void adl_free_profile_find_now(struct adl_free_profile *profile, const struct adl_rest_factors *factors, uint32_t type,
+                               double rest_us, struct adl_opening *ret)
 {
     const struct type_banks *it = &profile->types[type];
-    const struct adl_job_spec *spec = &profile->state->jobs[slot].spec;
+    const struct adl_job_spec *spec = &profile->state->jobs[factors->slot].spec;
     if (may_span(spec)) {
-        adl_free_profile_find(profile, slot, type, &(struct adl_seek){rest_us, HUGE_VAL, 1, HUGE_VAL}, ret);
+        adl_free_profile_find(profile, type, &(struct adl_seek){factors, rest_us, HUGE_VAL, 1, HUGE_VAL}, ret);
         return;
     }
-    const int64_t run_us = run_us_on(profile, slot, type, rest_us, false);
+    const int64_t run_us = run_us_on(factors, type, rest_us);
     *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
     for (uint32_t i = 0; i < it->count && (ret->start_us == INT64_MAX || ret->spare > 0); i++) {
         struct adl_opening opening = {.start_us = INT64_MAX};
@@ -431,18 +440,18 @@ uint32_t adl_free_profile_offered(const struct adl_free_profile *profile, uint32
     return profile->offered >> type & 1 ? profile->free_now[type] : 0;
 }
 
-uint32_t adl_free_profile_offered_types(const struct adl_free_profile *profile)
+uint32_t adl_free_profile_room_types(const struct adl_free_profile *profile, uint32_t slot)
 {
-    return profile->offered;
+    const struct adl_job *job = &profile->state->jobs[slot];
+    uint32_t types = 0;
+    for (uint32_t left = job->eligible & profile->offered; left; left &= left - 1)
+        types |= profile->free_now[__builtin_ctz(left)] >= job->spec.gpus ? left & -left : 0;
+    return types;
 }
 
 bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot)
 {
-    const struct adl_job *job = &profile->state->jobs[slot];
-    for (uint32_t left = job->eligible & profile->offered; left; left &= left - 1)
-        if (profile->free_now[__builtin_ctz(left)] >= job->spec.gpus)
-            return true;
-    return false;
+    return adl_free_profile_room_types(profile, slot) != 0;
 }
 
 bool adl_free_profile_any_offered(const struct adl_free_profile *profile)

@@ -7,6 +7,7 @@
 
 struct adl_free_profile;
 struct adl_corrections;
+struct adl_rest_factors;
 
 /* switch_us: how long a job takes to stop. 0 or ADL_ENOMEM. */
 int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_corrections *corrections,
@@ -25,7 +26,8 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
 
 /* What an opening is looked for by. */
 struct adl_seek {
-    double rest_us; /* what is left of the job on its best type */
+    const struct adl_rest_factors *factors; /* of the job */
+    double rest_us;                         /* what is left of it on its best type */
     double delay_weight;
     double each;    /* cost of run time; openings for which wait + each * run time is most_us or more may be left out */
     double most_us; /* HUGE_VAL: none is */
@@ -33,12 +35,12 @@ struct adl_seek {
 
 /* The opening on a type for which wait + delay_weight * delay is least. A gang that may span nodes does so if it then
  * ends earlier. */
-void adl_free_profile_find(struct adl_free_profile *profile, uint32_t slot, uint32_t type, const struct adl_seek *seek,
+void adl_free_profile_find(struct adl_free_profile *profile, uint32_t type, const struct adl_seek *seek,
                            struct adl_opening *ret);
 
 /* The same, now and without delay; another one, or none, if there is none now. */
-void adl_free_profile_find_now(struct adl_free_profile *profile, uint32_t slot, uint32_t type, double rest_us,
-                               struct adl_opening *ret);
+void adl_free_profile_find_now(struct adl_free_profile *profile, const struct adl_rest_factors *factors, uint32_t type,
+                               double rest_us, struct adl_opening *ret);
 
 /* The opening in one bank that delays nobody. */
 void adl_free_profile_find_in(const struct adl_free_profile *profile, uint32_t slot, uint32_t bank, int64_t run_us,
@@ -53,9 +55,11 @@ uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint3
 
 /* The same, of those on offer. */
 uint32_t adl_free_profile_offered(const struct adl_free_profile *profile, uint32_t type);
-uint32_t adl_free_profile_offered_types(const struct adl_free_profile *profile);       /* mask */
-bool adl_free_profile_any_offered(const struct adl_free_profile *profile);             /* of any type */
-bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot); /* as many as the job needs */
+bool adl_free_profile_any_offered(const struct adl_free_profile *profile); /* of any type */
+
+/* Types on offer that have as many as the job needs. */
+uint32_t adl_free_profile_room_types(const struct adl_free_profile *profile, uint32_t slot); /* mask */
+bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot);       /* any */
 
 /* The same of a bank, with what its node has. */
 struct adl_room {

@@ -40,10 +40,20 @@ static double predicted_factor(const struct adl_state *state, uint32_t slot, uin
 double adl_rest_factor(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
                        uint32_t type, bool across)
 {
-    const double factor = predicted_factor(state, slot, type, across);
-    const bool untold = across && state->belief && factor == predicted_factor(state, slot, type, false);
-    return factor * (untold ? ACROSS_PRIOR : 1) *
-           adl_corrections_factor(corrections, &state->jobs[slot].spec, type, across);
+    const double corrected = adl_corrections_factor(corrections, &state->jobs[slot].spec, type, across);
+    const double here = predicted_factor(state, slot, type, false);
+    if (!across)
+        return here * corrected;
+    const double there = predicted_factor(state, slot, type, true);
+    return (state->belief && there == here ? there * ACROSS_PRIOR : there) * corrected;
+}
+
+struct adl_rest_factors adl_rest_factors(const struct adl_corrections *corrections, const struct adl_state *state,
+                                         uint32_t slot)
+{
+    return (struct adl_rest_factors){state->belief ? adl_belief_type_factors(state->belief, state, slot) : NULL,
+                                     adl_corrections_factors(corrections, &state->jobs[slot].spec), corrections, state,
+                                     slot};
 }
 
 /* Of a running job: the belief is asked as if the job had run as much less as its class runs longer. */

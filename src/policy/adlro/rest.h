@@ -16,6 +16,24 @@ double adl_rest_cost_us(const struct adl_state *state, uint32_t slot);
 double adl_rest_factor(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
                        uint32_t type, bool across);
 
+/* The same in one node, of a job for which several types are looked at in one decision. */
+struct adl_rest_factors {
+    const double *predicted, *corrected; /* predicted NULL: each is found for itself */
+    const struct adl_corrections *corrections;
+    const struct adl_state *state;
+    uint32_t slot;
+};
+
+struct adl_rest_factors adl_rest_factors(const struct adl_corrections *corrections, const struct adl_state *state,
+                                         uint32_t slot);
+
+static inline double adl_rest_factor_on(const struct adl_rest_factors *factors, uint32_t type)
+{
+    if (factors->predicted)
+        return factors->predicted[type] * factors->corrected[(size_t)type * ADL_CORRECTIONS_STRIDE];
+    return adl_rest_factor(factors->corrections, factors->state, factors->slot, type, false);
+}
+
 /* When a job that holds GPUs is believed to leave them. switch_us: how long a job takes to stop. */
 int64_t adl_rest_end_us(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
                         int64_t switch_us);
