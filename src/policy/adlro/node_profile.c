@@ -60,7 +60,6 @@ void adl_node_profile_read(struct adl_node_profile *node, const struct adl_state
 {
     const struct adl_cluster *cluster = state->cluster;
     node->base_count = 1;
-    node->stale = false;
     adl_node_profile_unplan(node);
     node->steps[0] =
         (struct adl_step){state->now_us, state->nodes_use[number].free_cores, state->nodes_use[number].free_memory_mib};

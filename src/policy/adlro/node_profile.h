@@ -31,7 +31,6 @@ struct adl_node_profile {
     uint32_t count, base_count, capacity;
     uint32_t banks, bank_first;
     bool full;     /* no room for more steps: nothing more is planned here */
-    bool stale;    /* base has to be read again */
     bool reserved; /* no start may delay what is planned here */
 };
 
@@ -45,10 +44,10 @@ void adl_node_profile_read(struct adl_node_profile *node, const struct adl_state
 
 void adl_node_profile_unplan(struct adl_node_profile *node); /* without planned jobs again */
 
-/* True if it has to be read again: something changed, or a job outlived its believed end. */
-static inline bool adl_node_profile_outdated(const struct adl_node_profile *node, int64_t now_us)
+/* When it has to be read again, unless something changes before: a job outlives its believed end. */
+static inline int64_t adl_node_profile_due_us(const struct adl_node_profile *node)
 {
-    return node->stale || (node->base_count > 1 && node->base[1].time_us <= now_us);
+    return node->base_count > 1 ? node->base[1].time_us : INT64_MAX;
 }
 
 /* Offers the openings of a bank to such a job, without delaying planned jobs and, if that is later, a start now that

@@ -78,25 +78,27 @@ void adl_free_profile_forget_job(struct adl_free_profile *profile, const struct 
     if (state->jobs[slot].phase < ADL_PHASE_RUNNING)
         return;
     for (uint32_t gpu = state->jobs[slot].first_gpu; gpu != ADL_NONE; gpu = adl_state_next_gpu(state, slot, gpu))
-        profile->nodes[adl_gpu_node_of(state->cluster, gpu)].stale = true;
+        profile->due_us[adl_gpu_node_of(state->cluster, gpu)] = ADL_STALE;
 }
 
-static bool node_changed(const struct adl_free_profile *profile, const struct adl_node_profile *node)
+/* Nodes in which GPUs were taken or came free. */
+static void note_changes(struct adl_free_profile *profile)
 {
-    bool changed = adl_node_profile_outdated(node, profile->state->now_us);
-    for (uint32_t b = node->bank_first; b < node->bank_first + node->banks; b++)
-        changed |= profile->known[b] != profile->state->pool.free_mask[b];
-    return changed;
+    const uint64_t *known = profile->known, *now = profile->state->pool.free_mask;
+    for (uint32_t b = 0; b < profile->cluster->bank_count; b++)
+        if (known[b] != now[b])
+            profile->due_us[profile->cluster->banks[b].node] = ADL_STALE;
 }
 
 void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_state *state, bool all)
 {
     profile->state = state;
+    note_changes(profile);
     for (uint32_t i = 0; i < profile->planned_count; i++) {
         struct adl_node_profile *node = &profile->nodes[profile->planned[i]];
         profile->is_behind[profile->planned[i]] = false;
         adl_node_profile_unplan(node);
-        if (node_changed(profile, node)) /* it is read below */
+        if (profile->due_us[profile->planned[i]] <= state->now_us) /* it is read below */
             continue;
         restore_index(profile, node);
         forget_bounds(profile, node);
@@ -104,10 +106,11 @@ void adl_free_profile_begin(struct adl_free_profile *profile, const struct adl_s
     profile->planned_count = profile->behind_count = 0; /* what is behind has planned jobs */
     profile->reserved_types = 0;
     for (uint32_t n = 0; n < profile->cluster->node_count; n++) {
-        struct adl_node_profile *node = &profile->nodes[n];
-        if (!node_changed(profile, node))
+        if (profile->due_us[n] > state->now_us)
             continue;
+        struct adl_node_profile *node = &profile->nodes[n];
         adl_node_profile_read(node, state, n, end_us, profile);
+        profile->due_us[n] = adl_node_profile_due_us(node);
         index_node(profile, node);
         keep_index(profile, node);
         forget_bounds(profile, node);
@@ -357,7 +360,7 @@ static void write_gpus(struct adl_free_profile *profile, uint32_t b, uint32_t co
         ret_gpus[i] = profile->cluster->banks[b].gpu_first + (uint32_t)__builtin_ctzll(mask);
     profile->free_in[b] = (uint8_t)(profile->free_in[b] - count);
     profile->known[b] = mask; /* what was read of the node is no longer true */
-    profile->nodes[profile->cluster->banks[b].node].stale = true;
+    profile->due_us[profile->cluster->banks[b].node] = ADL_STALE;
     profile->free_now[profile->cluster->banks[b].type] -= count;
 }
 

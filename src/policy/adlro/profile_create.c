@@ -9,6 +9,7 @@ void adl_free_profile_destroy(struct adl_free_profile *profile)
     if (!profile)
         return;
     free(profile->nodes);
+    free(profile->due_us);
     free(profile->index);
     free(profile->ends);
     free(profile->known);
@@ -73,8 +74,8 @@ static void list_nodes(struct adl_free_profile *profile)
                                                       .planned_gpus = gpus + (size_t)room * it->bank_count,
                                                       .capacity = room,
                                                       .banks = it->bank_count,
-                                                      .bank_first = it->bank_first,
-                                                      .stale = true};
+                                                      .bank_first = it->bank_first};
+        profile->due_us[n] = ADL_STALE;
         steps += (size_t)2 * room;
         gpus += (size_t)2 * room * it->bank_count;
     }
@@ -96,6 +97,7 @@ int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_
         gpus += 2 * room * cluster->nodes[n].bank_count;
     }
     profile->nodes = calloc((size_t)cluster->node_count + 1, sizeof *profile->nodes);
+    profile->due_us = calloc((size_t)cluster->node_count + 1, sizeof *profile->due_us);
     profile->step_count = steps;
     profile->gpu_count = gpus;
     profile->ready_count = ready_rows(cluster, profile->types) + 1;
@@ -113,9 +115,10 @@ int adl_free_profile_create(const struct adl_cluster *cluster, const struct adl_
     profile->is_behind = calloc((size_t)cluster->node_count + 1, sizeof *profile->is_behind);
     profile->earliest = calloc((size_t)ADL_JOB_GPUS_MAX + 1, sizeof *profile->earliest);
     profile->may_have = calloc((size_t)cluster->bank_count + 1, sizeof *profile->may_have);
-    if (!profile->ends || !profile->may_have || !profile->nodes || !profile->steps || !profile->gpus ||
-        !profile->ready || !profile->banks || !profile->index || !profile->known || !profile->free_in ||
-        !profile->bounds || !profile->planned || !profile->behind || !profile->is_behind || !profile->earliest) {
+    if (!profile->ends || !profile->may_have || !profile->nodes || !profile->due_us || !profile->steps ||
+        !profile->gpus || !profile->ready || !profile->banks || !profile->index || !profile->known ||
+        !profile->free_in || !profile->bounds || !profile->planned || !profile->behind || !profile->is_behind ||
+        !profile->earliest) {
         adl_free_profile_destroy(profile);
         return ADL_ENOMEM;
     }
@@ -144,6 +147,7 @@ void adl_free_profile_copy(struct adl_free_profile *to, const struct adl_free_pr
     const size_t banks = cluster->bank_count;
     for (uint32_t n = 0; n < cluster->node_count; n++)
         copy_node(&to->nodes[n], &from->nodes[n]);
+    memcpy(to->due_us, from->due_us, cluster->node_count * sizeof *to->due_us);
     memcpy(to->steps, from->steps, from->step_count * sizeof *to->steps);
     memcpy(to->gpus, from->gpus, from->gpu_count * sizeof *to->gpus);
     memcpy(to->ready, from->ready, 2 * from->ready_count * sizeof *to->ready);

@@ -26,12 +26,15 @@ struct known_end {
     int64_t start_us, until_us, end_us;
 };
 
+#define ADL_STALE INT64_MIN
+
 struct adl_free_profile {
     const struct adl_cluster *cluster;
     const struct adl_state *state;
     int64_t switch_us;
     const struct adl_corrections *corrections;
     struct adl_node_profile *nodes;
+    int64_t *due_us; /* [node] when it has to be read again, because a job outlives its believed end; ADL_STALE: now */
     struct type_banks types[ADL_TYPES_MAX];
     uint32_t *index;           /* [bank] in its type */
     struct known_end *ends;    /* [first GPU of the job] */
