@@ -26,6 +26,7 @@ struct side {
     struct adl_fork *fork;
     const struct adl_change *change;
     bool adopted;          /* it took over the state instead of being a copy */
+    bool rejoins;          /* the job joins the queue again, changed or not: another side changes it */
     struct tally *tallies; /* [future] */
     uint32_t jobs;         /* at the beginning */
     /* of the future that is played: */
@@ -161,6 +162,21 @@ static int change_job(struct side *side, struct adl_error *err)
     return same ? adl_fail(err, ADL_EINVAL, "it asks for that already, so that nothing would change") : 0;
 }
 
+/* A job that is changed is predicted again, and comes last among its equals. So is it on the sides that are compared,
+ * where it stays as it is. */
+static int rejoin_job(struct side *side, struct adl_error *err)
+{
+    const struct adl_state *state = adl_engine_state(side->engine);
+    int status = 0;
+    for (uint32_t slot = find_slot(state, side->config->job, 0), next; slot != ADL_NONE && status == 0; slot = next) {
+        const struct adl_job_spec spec = state->jobs[slot].spec;
+        next = find_slot(state, side->config->job, slot + 1);
+        if (state->jobs[slot].phase == ADL_PHASE_PENDING)
+            status = adl_engine_change_job(side->engine, slot, &spec, err);
+    }
+    return status;
+}
+
 static int submit_job(struct side *side, struct adl_error *err)
 {
     const struct adl_state *state = adl_engine_state(side->engine);
@@ -259,6 +275,8 @@ static int open_side(struct side *side, struct adl_error *err)
         status = submit_job(side, err);
     if (status == 0 && side->change && changes_job(side->change))
         status = change_job(side, err);
+    else if (status == 0 && side->rejoins)
+        status = rejoin_job(side, err);
     if (status)
         return status;
     if (count_jobs(adl_engine_state(side->engine), &side->jobs))
@@ -474,13 +492,18 @@ static bool adopts(const struct adl_change *change)
 /* A side that cannot be opened is an alternative that is not possible; for lack of memory it is an error. */
 static int open_sides(struct game *game, struct adl_answer *alternatives, uint32_t count, struct adl_error *err)
 {
-    bool again = false;
+    bool again = false, changed = false;
+    for (uint32_t i = 0; i < count; i++)
+        changed |= changes_job(&alternatives[i].change);
+    game->base.rejoins = changed;
     int status = open_side(&game->base, err);
     for (uint32_t i = 0; i < count && status == 0; i++) {
         struct side *side = &game->sides[i];
         struct adl_error why = {.text = ""};
-        *side = (struct side){
-            .config = game->config, .change = &alternatives[i].change, .adopted = adopts(&alternatives[i].change)};
+        *side = (struct side){.config = game->config,
+                              .change = &alternatives[i].change,
+                              .adopted = adopts(&alternatives[i].change),
+                              .rejoins = changed};
         const int opened = open_side(side, &why);
         alternatives[i].possible = opened == 0;
         snprintf(alternatives[i].why_not, sizeof alternatives[i].why_not, "%.250s", why.text);
@@ -488,7 +511,7 @@ static int open_sides(struct game *game, struct adl_answer *alternatives, uint32
         status = opened == ADL_ENOMEM ? adl_fail(err, opened, "%s", why.text) : 0;
     }
     if (status == 0 && again) {
-        game->again = (struct side){.config = game->config, .adopted = true};
+        game->again = (struct side){.config = game->config, .adopted = true, .rejoins = changed};
         status = open_side(&game->again, err);
     }
     return status;
