@@ -37,7 +37,7 @@ static struct adl_rank_config small(const struct adl_rank_workload *workload)
     config.rounds = 10;
     config.directions = 8;
     config.runs = 3;
-    config.check_runs = 8;
+    config.check_runs = 16;
     config.distance = 0.3;
     config.step = 0.3;
     return config;
@@ -58,7 +58,7 @@ static struct adl_rank_network train(const struct adl_rank_config *config, doubl
     return network;
 }
 
-/* It begins with a network that lets long jobs go first. */
+/* It begins with a network that lets long jobs go first, and all jobs wait for their best type. */
 static void training_mends_a_network_that_ranks_badly(void **state)
 {
     (void)state;
@@ -70,6 +70,7 @@ static void training_mends_a_network_that_ranks_badly(void **state)
     for (int f = 0; f <= ADL_RANK_FEATURES; f++)
         bad.params[f] = f == ADL_RANK_REST ? 1 : 0;
     bad.params[ADL_RANK_HIDDEN * (ADL_RANK_FEATURES + 1)] = 4; /* the first hidden unit's, for the rank */
+    bad.params[ADL_RANK_PARAMS - 1] = -2; /* of how much waiting counts: an eighth */
     config.begin = &bad;
     train(&config, &before, &after);
     print_message("held-out cost relative to the rule's: %+.1f %%, then %+.1f %%\n", 100 * before, 100 * after);
@@ -84,7 +85,7 @@ static void the_network_does_not_depend_on_the_number_of_threads(void **state)
     struct adl_rank_config config = small(&workload);
     double before, one, two;
     config.rounds = 2;
-    config.check_runs = 2;
+    config.check_runs = 16;
     const struct adl_rank_network first = train(&config, &before, &one);
     config.threads = 3;
     const struct adl_rank_network second = train(&config, &before, &two);
