@@ -42,7 +42,7 @@ struct memo {
 struct adl_cost_model {
     const struct adl_cluster *cluster;
     double worth_w, sla_w, switch_s;
-    bool limited; /* a power limit makes jobs wait */
+    bool promised_first; /* power is or was short: jobs with an SLA are served before the others */
     struct adl_estimates *estimates;
     struct adl_loads *loads;
     struct adl_similar *similar;
@@ -74,7 +74,6 @@ int adl_cost_model_create(const struct adl_policy_config *config, const struct a
     cost_model->cluster = cluster;
     cost_model->worth_w = own->worth_w;
     cost_model->sla_w = own->sla_w;
-    cost_model->limited = own->power_limit_w > 0;
     cost_model->switch_s = (double)config->preemption_us * 1e-6;
     for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
         cost_model->drift[t] = 1;
@@ -332,8 +331,7 @@ void adl_cost_model_features(const struct adl_cost_model *cost_model, const stru
     ret->across = runs && running_profile(memo, state, slot) != memo->profile;
     const bool moved_lately =
         job->attempts > 1 && (double)(state->now_us - job->start_us) * 1e-6 < PIN_COSTS * cost_model->switch_s;
-    ret->pinned =
-        runs && (moved_lately || (cost_model->limited && adl_job_has_sla(spec))); /* moves save power at others' cost */
+    ret->pinned = runs && moved_lately;
     const double left_s = work_left_s(cost_model, state, slot, ret->beside);
     const double lost_s = runs ? work_lost_s(cost_model, state, slot, ret->beside) : 0;
     const double age_s = (double)(state->now_us - job->submit_us) * 1e-6;
@@ -344,7 +342,7 @@ void adl_cost_model_features(const struct adl_cost_model *cost_model, const stru
     if (spec->deadline_us > 0) {
         const double until_s = (double)(job->submit_us + spec->deadline_us - state->now_us) * 1e-6;
         /* Work left is predicted. Where power is short, a deadline is given up only when it has passed. */
-        if (until_s > (cost_model->limited ? 0 : left_s))
+        if (until_s > (cost_model->promised_first ? 0 : left_s))
             ret->slack = quantize((until_s / left_s - 1.0) / SLACK_STEP);
     }
 }
@@ -510,23 +508,19 @@ double adl_cost_model_draw_w(const struct adl_cost_model *cost_model, const stru
     return job->spec.gpus * (use->job[1] == ADL_NONE ? alone_w : alone_w + gpu->idle_w - gpu->context_w);
 }
 
-void adl_cost_model_set_limited(struct adl_cost_model *cost_model, bool limited)
+void adl_cost_model_put_promised_first(struct adl_cost_model *cost_model, bool first)
 {
-    cost_model->limited = limited;
+    cost_model->promised_first = first;
 }
 
-/* Where power is short, those wait that promised nothing. */
 double adl_cost_model_wait(const struct adl_cost_model *cost_model, struct adl_candidate candidate)
 {
     const struct adl_job_features *job = candidate.job;
-    const bool promised = job->min_steps_per_s > 0 || job->slack != ADL_SLACK_NONE;
-    const double broken_w = cost_model->limited && promised ? cost_model->sla_w * job->gpus : 0;
+    const bool spared = cost_model->promised_first && adl_features_promised(job);
     if (job->current_type != ADL_NOT_RUNNING)
-        return broken_w +
+        return (spared ? cost_model->sla_w * job->gpus : 0) +
                (adl_features_fixed(job) ? BREAK_SHARE : STOP_SHARE + candidate.estimates->lost_s / HORIZON_S) *
                    candidate.estimates->worth_w;
-    if (broken_w > 0)
-        return broken_w;
     const bool late = job->slack != ADL_SLACK_NONE && 1.0 + SLACK_STEP * job->slack < 1.25 * TIME_MARGIN;
     return late ? cost_model->sla_w * job->gpus : 0;
 }

@@ -100,10 +100,25 @@ double adl_cost_model_stopping_w(const struct adl_cost_model *cost_model, const 
 double adl_cost_model_draw_w(const struct adl_cost_model *cost_model, const struct adl_state *state, uint32_t slot,
                              double cap_w);
 
-/* The cost of leaving a job in the queue, or of preempting it. Under a power limit a job with an SLA that waits costs
- * sla_w for each of its GPUs. */
-void adl_cost_model_set_limited(struct adl_cost_model *cost_model, bool limited);
+/* While promised jobs come first, preempting one costs sla_w more for each of its GPUs. */
+void adl_cost_model_put_promised_first(struct adl_cost_model *cost_model, bool first);
+
+/* The cost of leaving a job in the queue, or of preempting it. */
 double adl_cost_model_wait(const struct adl_cost_model *cost_model, struct adl_candidate job);
+
+/* True if the job has an SLA that can still be met: a least throughput, or a deadline that has not passed. */
+static inline bool adl_job_promised(const struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    return job->spec.min_steps_per_s > 0 ||
+           (job->spec.deadline_us > 0 && state->now_us < job->submit_us + job->spec.deadline_us);
+}
+
+/* The same, as far as features tell. */
+static inline bool adl_features_promised(const struct adl_job_features *job)
+{
+    return job->min_steps_per_s > 0 || job->slack != ADL_SLACK_NONE;
+}
 
 /* True if a running job cannot be moved now. */
 static inline bool adl_features_fixed(const struct adl_job_features *job)

@@ -40,6 +40,7 @@ struct gogh {
     struct adl_power_guard guard; /* of the power limit */
     bool awaits_power;            /* jobs without an SLA wait until jobs have left, or one with an SLA has started */
     double awaited_w;             /* of jobs with an SLA that wait for power */
+    int64_t eased_us;             /* the end of the last limit, while jobs that it delayed are there, or INT64_MIN */
     bool placed;                  /* placement has the GPUs of the current plan's steps */
     uint32_t *gpus;               /* [GPUs of the cluster] scratch */
 };
@@ -111,7 +112,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     struct gogh *self = calloc(1, sizeof *self);
     if (!self)
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy gogh");
-    self->stopped_us = INT64_MIN;
+    self->stopped_us = self->eased_us = INT64_MIN;
     self->stay = own->stay;
     self->guard.limit_w = own->power_limit_w;
     self->preempt_after_us = PREEMPT_AFTER_COSTS * config->preemption_us;
@@ -136,8 +137,11 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
     self->failed |= adl_cost_model_observe(self->cost_model, event, state) != 0;
     if (event->kind == ADL_EVENT_WAKE)
         self->wake_us = 0;
-    if (event->kind == ADL_EVENT_POWER_LIMIT)
+    if (event->kind == ADL_EVENT_POWER_LIMIT) {
+        if (event->limit_w <= 0 && self->guard.limit_w > 0)
+            self->eased_us = event->time_us;
         self->guard.limit_w = event->limit_w;
+    }
     self->stale |= event->kind != ADL_EVENT_TELEMETRY && event->kind != ADL_EVENT_METER &&
                    event->kind != ADL_EVENT_PROGRESS && event->kind != ADL_EVENT_VERSION;
 }
@@ -340,7 +344,7 @@ static bool find_power(struct gogh *self, const struct adl_state *state, const s
     if (self->guard.limit_w <= 0)
         return true;
     const double more_w = reserved_draw_w(self, state, step);
-    if (!adl_job_has_sla(&state->jobs[step->job].spec))
+    if (!adl_job_promised(state, step->job))
         return !self->awaits_power && has_power(self, state, more_w, plan);
     if (has_power(self, state, more_w, plan))
         return true;
@@ -447,12 +451,36 @@ static bool start_reserved(struct gogh *self, const struct adl_state *state, str
     return true;
 }
 
+/* True for a job that was submitted before the last limit ended and did not run at its end. */
+static bool is_backlog(const struct gogh *self, const struct adl_state *state, uint32_t slot)
+{
+    if (slot == ADL_NONE || state->jobs[slot].submit_us >= self->eased_us)
+        return false;
+    return state->jobs[slot].phase == ADL_PHASE_PENDING || state->jobs[slot].start_us >= self->eased_us;
+}
+
+/* True while there are such jobs: they keep the cluster busier than it would have been without the limit. */
+static bool has_backlog(struct gogh *self, const struct adl_state *state)
+{
+    if (self->eased_us == INT64_MIN)
+        return false;
+    for (uint32_t gpu = 0; gpu < state->cluster->gpu_count; gpu++)
+        if (is_backlog(self, state, state->gpus[gpu].job[0]) || is_backlog(self, state, state->gpus[gpu].job[1]))
+            return true;
+    adl_walk_begin(&state->queue);
+    for (uint32_t slot; (slot = adl_walk_job(&state->queue)) != ADL_NONE; adl_walk_next(&state->queue))
+        if (is_backlog(self, state, slot))
+            return true;
+    self->eased_us = INT64_MIN;
+    return false;
+}
+
 static int replan(struct gogh *self, const struct adl_state *state, struct adl_plan *plan)
 {
     struct adl_allotment_answer answer;
     const bool limited = self->guard.limit_w > 0;
     int status = 0;
-    adl_ilp_model_set_limit(&self->ilp, adl_power_guard_limit_w(&self->guard));
+    adl_ilp_model_set_limit(&self->ilp, adl_power_guard_limit_w(&self->guard), has_backlog(self, state));
     if (start_reserved(self, state, plan, &status))
         return status;
     self->stale = false;
@@ -472,7 +500,7 @@ static int replan(struct gogh *self, const struct adl_state *state, struct adl_p
     self->awaits_power = limited && (wants_stops || self->transitions.unstoppable);
     self->awaited_w = 0;
     if (limited)
-        adl_transition_plan_put_sla_first(&self->transitions, state);
+        adl_transition_plan_put_promised_first(&self->transitions, state);
     status = status ? status : set_caps(self, state, plan, self->awaits_power);
     return status ? status : adl_power_guard_enforce(&self->guard, self->cost_model, &self->ilp, state, plan);
 }

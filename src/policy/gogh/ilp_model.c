@@ -13,6 +13,7 @@
 #define GROUPS_FULL 128 /* with more groups these limits shrink in proportion */
 #define EXACT_GPUS  256 /* on larger clusters the exact solver, whose work grows with the groups, is not asked */
 #define GAP         0.001
+#define SHORT_US    60000000 /* for so long after a plan that broke the power limit no other one is tried without it */
 
 int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_config *config,
                          const struct adl_cluster *cluster, struct adl_cost_model *cost_model)
@@ -39,9 +40,10 @@ int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_conf
     it.cap_w = malloc(ADL_ILP_MODEL_OFFERS * sizeof *it.cap_w);
     it.times = malloc(ADL_ILP_MODEL_OFFERS * sizeof *it.times);
     it.group_jobs = malloc(ADL_ILP_MODEL_GROUPS * sizeof *it.group_jobs);
+    it.jobs_left = malloc(ADL_ILP_MODEL_GROUPS * sizeof *it.jobs_left);
     it.wait_cost = malloc(ADL_ILP_MODEL_GROUPS * sizeof *it.wait_cost);
     if (!it.groups || !it.table || !it.jobs || !it.next || !it.offers || !it.cap_w || !it.times || !it.group_jobs ||
-        !it.wait_cost ||
+        !it.jobs_left || !it.wait_cost ||
         adl_allotment_create(ADL_ILP_MODEL_GROUPS, cluster->type_count, ADL_ILP_MODEL_OFFERS, &it.allotment)) {
         adl_ilp_model_clear(&it);
         return ADL_ENOMEM;
@@ -60,6 +62,7 @@ void adl_ilp_model_clear(struct adl_ilp_model *ilp)
     free(ilp->cap_w);
     free(ilp->times);
     free(ilp->group_jobs);
+    free(ilp->jobs_left);
     free(ilp->wait_cost);
     adl_allotment_destroy(ilp->allotment);
     *ilp = (struct adl_ilp_model){0};
@@ -81,12 +84,13 @@ void adl_ilp_model_copy(struct adl_ilp_model *to, const struct adl_ilp_model *fr
     ADL_COPY_ARRAY(to, own, from, times, ADL_ILP_MODEL_OFFERS);
     ADL_COPY_ARRAY(to, own, from, group_jobs, ADL_ILP_MODEL_GROUPS);
     ADL_COPY_ARRAY(to, own, from, wait_cost, ADL_ILP_MODEL_GROUPS);
+    to->jobs_left = own.jobs_left; /* of one program */
 }
 
-void adl_ilp_model_set_limit(struct adl_ilp_model *ilp, double limit_w)
+void adl_ilp_model_set_limit(struct adl_ilp_model *ilp, double limit_w, bool promised_first)
 {
     ilp->power_limit_w = limit_w;
-    adl_cost_model_set_limited(ilp->cost_model, limit_w > 0);
+    ilp->promised_first = promised_first;
 }
 
 /* ---- groups of jobs ---- */
@@ -207,13 +211,6 @@ static void add_offer(struct adl_ilp_model *ilp, uint32_t a, uint32_t b, uint32_
                                                          .power_w = cost->power_w > 0 ? cost->power_w : 0};
 }
 
-/* How many power caps are offered to a job: under a power limit none to one with a deadline, because its work left is a
- * prediction. A least throughput is measured, and the cost of a cap includes that it is missed. */
-static uint32_t caps_of(const struct adl_ilp_model *ilp, const struct adl_job_features *job)
-{
-    return ilp->power_limit_w > 0 && job->slack != ADL_SLACK_NONE ? 0 : ilp->cap_count;
-}
-
 /* The n-th power cap for GPUs of a type; 0 is no cap. */
 static double cap_at(const struct adl_ilp_model *ilp, uint32_t type, uint32_t n)
 {
@@ -238,7 +235,7 @@ static void offer_alone(struct adl_ilp_model *ilp, uint32_t group)
     const double wait_w = adl_cost_model_wait(ilp->cost_model, candidate(ilp, group));
     double worst_w = -HUGE_VAL;
     for (uint32_t type = 0; type < ilp->cluster->type_count; type++)
-        for (uint32_t n = 0; n <= caps_of(ilp, job) && may_have(ilp, job, type); n++) {
+        for (uint32_t n = 0; n <= ilp->cap_count && may_have(ilp, job, type); n++) {
             const double cap_w = cap_at(ilp, type, n);
             if (!adl_cost_model_alone(ilp->cost_model, candidate(ilp, group), type, cap_w, &cost) ||
                 (job->current_type == ADL_NOT_RUNNING && cost.total_w >= wait_w))
@@ -349,36 +346,157 @@ static void start_from_running(struct adl_ilp_model *ilp)
     }
 }
 
-void adl_ilp_model_solve(struct adl_ilp_model *ilp, const struct adl_state *state,
-                         const struct adl_gpu_reservations *reservations, struct adl_allotment_answer *ret)
+/* ---- stages: promised jobs are served before the others ---- */
+
+/* True if the offer belongs to the first stage: its jobs are promised, or share a GPU with one that is. */
+static bool is_first(const struct adl_ilp_model *ilp, const struct adl_offer *offer)
 {
-    double idle_w = 0;
-    ilp->reservations = reservations;
-    gather(ilp, state);
-    list_offers(ilp);
-    start_from_running(ilp);
-    for (uint32_t t = 0; t < ilp->cluster->type_count; t++)
-        idle_w += ilp->cluster->types[t].idle_w * ilp->cluster->type_gpus[t];
-    /* Under a power limit no reserved job starts before all stopping jobs have left. */
-    const double reserved_w = reservations ? adl_gpu_reservations_power_w(reservations) : 0;
-    const double taken_w = idle_w + (reserved_w > ilp->stopping_w ? reserved_w : ilp->stopping_w);
-    const double cap_w = ilp->power_limit_w > 0 ? ilp->power_limit_w - taken_w : HUGE_VAL;
+    const struct adl_job_features *a = &ilp->groups[offer->group[0]].features;
+    if (offer->group[1] == ADL_NONE)
+        return adl_features_promised(a);
+    const struct adl_job_features *b = &ilp->groups[offer->group[1]].features;
+    return (adl_features_promised(a) && adl_features_promised(b)) ||
+           ((adl_features_promised(a) || adl_features_promised(b)) && adl_features_share_gpu(a, b, offer->pool));
+}
+
+/* Puts the offers of the first stage first; returns their number. */
+static uint32_t part_offers(struct adl_ilp_model *ilp)
+{
+    uint32_t first = 0;
+    for (uint32_t o = 0; o < ilp->offer_count; o++) {
+        if (!is_first(ilp, &ilp->offers[o]))
+            continue;
+        const struct adl_offer offer = ilp->offers[o];
+        const double cap_w = ilp->cap_w[o];
+        ilp->offers[o] = ilp->offers[first];
+        ilp->cap_w[o] = ilp->cap_w[first];
+        ilp->offers[first] = offer;
+        ilp->cap_w[first++] = cap_w;
+    }
+    return first;
+}
+
+/* The least that a running job draws beyond idle where it is, by the power caps. */
+static double least_draw_w(const struct adl_ilp_model *ilp, uint32_t group)
+{
+    const uint32_t type = ilp->groups[group].features.current_type;
+    double least_w = HUGE_VAL;
+    for (uint32_t n = 0; n <= ilp->cap_count; n++) {
+        struct adl_offer_cost cost;
+        if (adl_cost_model_alone(ilp->cost_model, candidate(ilp, group), type, cap_at(ilp, type, n), &cost) &&
+            cost.power_w < least_w)
+            least_w = cost.power_w;
+    }
+    return least_w > 0 && least_w < HUGE_VAL ? least_w : 0;
+}
+
+/* Takes away what the first stage cannot get: GPUs and power of jobs that are not promised and may not be stopped. A
+ * group that has offers of the first stage shares its GPUs with promised jobs. */
+static void keep_for_others(const struct adl_ilp_model *ilp, uint32_t *pool_gpus, double *power_w)
+{
+    for (uint32_t g = 0; g < ilp->group_count; g++) {
+        const struct adl_job_features *job = &ilp->groups[g].features;
+        if (ilp->jobs_left[g] > 0 || job->current_type == ADL_NOT_RUNNING || job->flags & ADL_JOB_PREEMPTIBLE)
+            continue;
+        const uint32_t times = job->beside == ADL_NONE ? ilp->group_jobs[g] : (ilp->group_jobs[g] + 1) / 2;
+        pool_gpus[job->current_type] -= least(times * job->gpus, pool_gpus[job->current_type]);
+        *power_w -= least_draw_w(ilp, g) * times;
+    }
+}
+
+static void solve_part(struct adl_ilp_model *ilp, const uint32_t *group_jobs, const uint32_t *pool_gpus, uint32_t from,
+                       uint32_t count, double power_w, struct adl_allotment_answer *ret)
+{
     const struct adl_allotment_problem problem = {.group_count = ilp->group_count,
                                                   .pool_count = ilp->cluster->type_count,
-                                                  .offer_count = ilp->offer_count,
-                                                  .group_jobs = ilp->group_jobs,
+                                                  .offer_count = count,
+                                                  .group_jobs = group_jobs,
                                                   .wait_cost = ilp->wait_cost,
-                                                  .pool_gpus = ilp->pool_gpus,
-                                                  .offers = ilp->offers,
-                                                  .power_cap_w = cap_w > 0 ? cap_w : 0};
+                                                  .pool_gpus = pool_gpus,
+                                                  .offers = ilp->offers + from,
+                                                  .power_cap_w = power_w > 0 ? power_w : 0};
     /* The work of one node or iteration grows with the rows, so large programs get fewer. */
     struct adl_allotment_limits limits = ilp->limits;
     if (ilp->group_count > GROUPS_FULL) {
         limits.nodes = limits.nodes * GROUPS_FULL / ilp->group_count;
         limits.iterations = limits.iterations * GROUPS_FULL / ilp->group_count;
     }
-    adl_allotment_solve(ilp->allotment, &problem, &limits, ilp->times, ret);
+    adl_allotment_solve(ilp->allotment, &problem, &limits, ilp->times + from, ret);
     ilp->counts.solved++;
     ilp->counts.proved += ret->optimal;
     ilp->counts.greedy += ret->by == ADL_ALLOTMENT_GREEDY;
+}
+
+/* What the jobs of the program may draw beyond idle. Under a power limit no reserved job starts before all stopping
+ * jobs have left. */
+static double power_left_w(const struct adl_ilp_model *ilp)
+{
+    double idle_w = 0;
+    if (ilp->power_limit_w <= 0)
+        return HUGE_VAL;
+    for (uint32_t t = 0; t < ilp->cluster->type_count; t++)
+        idle_w += ilp->cluster->types[t].idle_w * ilp->cluster->type_gpus[t];
+    const double reserved_w = ilp->reservations ? adl_gpu_reservations_power_w(ilp->reservations) : 0;
+    return ilp->power_limit_w - idle_w - (reserved_w > ilp->stopping_w ? reserved_w : ilp->stopping_w);
+}
+
+static void solve_in_stages(struct adl_ilp_model *ilp, struct adl_allotment_answer *ret)
+{
+    struct adl_allotment_answer rest;
+    uint32_t pool_gpus[ADL_TYPES_MAX];
+    const uint32_t first = ilp->first_count = part_offers(ilp);
+    double power_w = power_left_w(ilp), first_w = power_w;
+    start_from_running(ilp);
+    memset(ilp->jobs_left, 0, ilp->group_count * sizeof *ilp->jobs_left);
+    for (uint32_t o = 0; o < first; o++)
+        for (int i = 0; i < 2 && ilp->offers[o].group[i] != ADL_NONE; i++)
+            ilp->jobs_left[ilp->offers[o].group[i]] = ilp->group_jobs[ilp->offers[o].group[i]];
+    memcpy(pool_gpus, ilp->pool_gpus, sizeof pool_gpus);
+    keep_for_others(ilp, pool_gpus, &first_w);
+    solve_part(ilp, ilp->jobs_left, pool_gpus, 0, first, first_w, ret);
+    memcpy(pool_gpus, ilp->pool_gpus, sizeof pool_gpus);
+    memcpy(ilp->jobs_left, ilp->group_jobs, ilp->group_count * sizeof *ilp->jobs_left);
+    for (uint32_t o = 0; o < first; o++) {
+        const struct adl_offer *offer = &ilp->offers[o];
+        for (int i = 0; i < 2 && offer->group[i] != ADL_NONE; i++)
+            ilp->jobs_left[offer->group[i]] -= ilp->times[o];
+        pool_gpus[offer->pool] -= offer->gpus * ilp->times[o];
+        power_w -= offer->power_w * ilp->times[o];
+    }
+    solve_part(ilp, ilp->jobs_left, pool_gpus, first, ilp->offer_count - first, power_w, &rest);
+}
+
+static void solve_at_once(struct adl_ilp_model *ilp, const struct adl_state *state, struct adl_allotment_answer *ret)
+{
+    adl_cost_model_put_promised_first(ilp->cost_model, false);
+    gather(ilp, state);
+    list_offers(ilp);
+    ilp->first_count = ilp->offer_count;
+    start_from_running(ilp);
+    solve_part(ilp, ilp->group_jobs, ilp->pool_gpus, 0, ilp->offer_count, HUGE_VAL, ret);
+}
+
+/* True if the solution draws no more than the limit allows. */
+static bool keeps_limit(const struct adl_ilp_model *ilp)
+{
+    double power_w = 0;
+    for (uint32_t o = 0; o < ilp->offer_count; o++)
+        power_w += ilp->offers[o].power_w * ilp->times[o];
+    return power_w <= power_left_w(ilp);
+}
+
+void adl_ilp_model_solve(struct adl_ilp_model *ilp, const struct adl_state *state,
+                         const struct adl_gpu_reservations *reservations, struct adl_allotment_answer *ret)
+{
+    ilp->reservations = reservations;
+    if (!ilp->promised_first && (ilp->power_limit_w <= 0 || state->now_us >= ilp->short_until_us)) {
+        solve_at_once(ilp, state, ret);
+        if (keeps_limit(ilp))
+            return;
+        ilp->short_until_us = state->now_us + SHORT_US;
+    }
+    adl_cost_model_put_promised_first(ilp->cost_model, true);
+    gather(ilp, state);
+    list_offers(ilp);
+    solve_in_stages(ilp, ret);
 }

@@ -38,14 +38,18 @@ struct adl_ilp_model {
     struct adl_offer *offers;
     double *cap_w; /* [offer] power cap of each of its GPUs; 0 = none */
     uint32_t offer_count;
-    uint32_t *times; /* [offer] how often it is taken, after solving */
+    uint32_t first_count; /* of the offers: those of the first stage, or all if there was one stage */
+    uint32_t *times;      /* [offer] how often it is taken, after solving */
     uint32_t *group_jobs;
+    uint32_t *jobs_left; /* [group] of the jobs: what the present stage may serve */
     double *wait_cost;
     uint32_t pool_gpus[ADL_TYPES_MAX];
     const struct adl_gpu_reservations *reservations; /* whose GPUs and jobs are left out; or NULL */
     double caps[ADL_POWER_CAPS_MAX];                 /* permitted power caps, as shares of a type's max_w */
     uint32_t cap_count;
     double power_limit_w;   /* of all GPUs together; 0 = none */
+    bool promised_first;    /* jobs with an SLA that can still be met are served before all others, limit or not */
+    int64_t short_until_us; /* until then power is taken to be short, so they are, too */
     double stopping_w;      /* draw beyond idle of stopping jobs */
     bool changes_with_time; /* the features of some waiting jobs do */
     bool share;             /* jobs may share a GPU */
@@ -60,10 +64,11 @@ int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_conf
                          const struct adl_cluster *cluster, struct adl_cost_model *cost_model);
 void adl_ilp_model_clear(struct adl_ilp_model *ilp);                                 /* accepts a zeroed one */
 void adl_ilp_model_copy(struct adl_ilp_model *to, const struct adl_ilp_model *from); /* created in the same way */
-void adl_ilp_model_set_limit(struct adl_ilp_model *ilp, double limit_w);             /* of all GPUs; 0 = none */
+/* limit_w: of all GPUs; 0 = none. promised_first: even if the limit does not bind. */
+void adl_ilp_model_set_limit(struct adl_ilp_model *ilp, double limit_w, bool promised_first);
 
 /* Builds and solves the program, starting from what runs. Allocates only if the exact solver is used. reservations may
- * be NULL. */
+ * be NULL. ret is the answer of the first stage if there are two. */
 void adl_ilp_model_solve(struct adl_ilp_model *ilp, const struct adl_state *state,
                          const struct adl_gpu_reservations *reservations, struct adl_allotment_answer *ret);
 

@@ -110,7 +110,7 @@ static bool find_measure(const struct adl_cost_model *cost_model, const struct a
     for (uint32_t gpu = 0; gpu < state->cluster->gpu_count; gpu++) {
         const uint32_t job = state->gpus[gpu].job[0];
         if (job == ADL_NONE || state->jobs[job].phase != ADL_PHASE_RUNNING || state->jobs[job].first_gpu != gpu ||
-            adl_job_has_sla(&state->jobs[job].spec) != (step >= STEPS_WITHOUT_SLA) || is_stopped(plan, job))
+            adl_job_promised(state, job) != (step >= STEPS_WITHOUT_SLA) || is_stopped(plan, job))
             continue;
         const double cap_w = cap_after(plan, state, gpu), least_w = least_cap_w(ilp, state->jobs[job].type);
         const double now_w = adl_cost_model_draw_w(cost_model, state, job, cap_w);

@@ -232,24 +232,24 @@ static void list_unserved(struct adl_transition_plan *transitions, const struct 
                 transitions->unstoppable = true;
 }
 
-static bool has_more_gpus(const struct adl_job *a, const struct adl_job *b)
+static bool has_more_gpus(const struct adl_state *state, uint32_t a, uint32_t b)
 {
-    return a->spec.gpus > b->spec.gpus;
+    return state->jobs[a].spec.gpus > state->jobs[b].spec.gpus;
 }
 
-static bool has_sla_alone(const struct adl_job *a, const struct adl_job *b)
+static bool is_promised_alone(const struct adl_state *state, uint32_t a, uint32_t b)
 {
-    return adl_job_has_sla(&a->spec) && !adl_job_has_sla(&b->spec);
+    return adl_job_promised(state, a) && !adl_job_promised(state, b);
 }
 
 /* Jobs that compare equal keep their order. */
 static void sort_starts(struct adl_transition_plan *transitions, const struct adl_state *state,
-                        bool (*before)(const struct adl_job *, const struct adl_job *))
+                        bool (*before)(const struct adl_state *, uint32_t, uint32_t))
 {
     for (uint32_t i = 1; i < transitions->start_count; i++) {
         const struct adl_transition_step it = transitions->starts[i];
         uint32_t j = i;
-        for (; j > 0 && before(&state->jobs[it.job], &state->jobs[transitions->starts[j - 1].job]); j--)
+        for (; j > 0 && before(state, it.job, transitions->starts[j - 1].job); j--)
             transitions->starts[j] = transitions->starts[j - 1];
         transitions->starts[j] = it;
     }
@@ -269,7 +269,7 @@ void adl_transition_plan_list(struct adl_transition_plan *transitions, struct ad
     sort_starts(transitions, state, has_more_gpus);
 }
 
-void adl_transition_plan_put_sla_first(struct adl_transition_plan *transitions, const struct adl_state *state)
+void adl_transition_plan_put_promised_first(struct adl_transition_plan *transitions, const struct adl_state *state)
 {
-    sort_starts(transitions, state, has_sla_alone);
+    sort_starts(transitions, state, is_promised_alone);
 }

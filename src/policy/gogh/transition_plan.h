@@ -36,7 +36,7 @@ void adl_transition_plan_copy(struct adl_transition_plan *to, const struct adl_t
 void adl_transition_plan_list(struct adl_transition_plan *transitions, struct adl_ilp_model *ilp,
                               const struct adl_state *state);
 
-/* Starts of jobs with an SLA before the others, each in their order. */
-void adl_transition_plan_put_sla_first(struct adl_transition_plan *transitions, const struct adl_state *state);
+/* Starts of jobs with an SLA that can still be met before the others, each in their order. */
+void adl_transition_plan_put_promised_first(struct adl_transition_plan *transitions, const struct adl_state *state);
 
 #endif

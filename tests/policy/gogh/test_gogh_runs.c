@@ -252,26 +252,43 @@ static void twin_observe(void *policy, const struct adl_event *event, const stru
     twin->stale |= event->kind == ADL_EVENT_SUBMIT || event->kind == ADL_EVENT_FINISH;
 }
 
+/* What the first stage has taken costs, with the waiting of jobs that it could have served. */
+static double first_cost(const struct adl_ilp_model *ilp)
+{
+    uint32_t served[ADL_ILP_MODEL_GROUPS] = {0};
+    bool concerned[ADL_ILP_MODEL_GROUPS] = {0};
+    double sum = 0;
+    for (uint32_t o = 0; o < ilp->first_count; o++) {
+        sum += ilp->offers[o].cost * ilp->times[o];
+        for (int i = 0; i < 2 && ilp->offers[o].group[i] != ADL_NONE; i++) {
+            served[ilp->offers[o].group[i]] += ilp->times[o];
+            concerned[ilp->offers[o].group[i]] = true;
+        }
+    }
+    for (uint32_t g = 0; g < ilp->group_count; g++)
+        if (concerned[g] || ilp->first_count == ilp->offer_count)
+            sum += ilp->wait_cost[g] * (ilp->group_jobs[g] - served[g]);
+    return sum;
+}
+
 /* No GPU, job or watt is given twice, and the answer's cost is that of what was taken. */
 static void assert_fits(const struct adl_ilp_model *ilp, double cost, double spare_w)
 {
     uint32_t served[ADL_ILP_MODEL_GROUPS] = {0}, gpus[ADL_TYPES_MAX] = {0};
-    double sum = 0, power_w = 0;
+    double power_w = 0;
     for (uint32_t o = 0; o < ilp->offer_count; o++) {
         const struct adl_offer *offer = &ilp->offers[o];
         gpus[offer->pool] += offer->gpus * ilp->times[o];
-        sum += offer->cost * ilp->times[o];
         power_w += offer->power_w * ilp->times[o];
         for (int i = 0; i < 2 && offer->group[i] != ADL_NONE; i++)
             served[offer->group[i]] += ilp->times[o];
     }
     for (uint32_t t = 0; t < ilp->cluster->type_count; t++)
         assert_true(gpus[t] <= ilp->pool_gpus[t]);
-    for (uint32_t g = 0; g < ilp->group_count; g++) {
+    for (uint32_t g = 0; g < ilp->group_count; g++)
         assert_true(served[g] <= ilp->group_jobs[g]);
-        sum += ilp->wait_cost[g] * (ilp->group_jobs[g] - served[g]);
-    }
     assert_true(power_w <= spare_w + 1e-6);
+    const double sum = first_cost(ilp);
     if (!(fabs(sum - cost) <= 1e-6 * (1 + fabs(cost))))
         fail_msg("what was taken costs %.9g, the answer says %.9g", sum, cost);
 }
@@ -283,6 +300,7 @@ static int twin_decide(void *policy, const struct adl_state *state, struct adl_p
     double spare_w = HUGE_VAL;
     for (int i = 0; i < 2 && twin->stale; i++) {
         struct adl_ilp_model *ilp = &twin->ilps[i];
+        adl_ilp_model_set_limit(ilp, ilp->power_limit_w, ilp->power_limit_w > 0); /* both in as many stages */
         adl_ilp_model_solve(ilp, state, NULL, &answers[i]);
         if (ilp->power_limit_w > 0)
             spare_w = ilp->power_limit_w;
