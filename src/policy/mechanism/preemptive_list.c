@@ -136,6 +136,8 @@ void adl_preemptive_list_explain(const struct adl_preemptive_list *list, const s
                                  struct adl_plan *plan)
 {
     const struct adl_command *command = &plan->commands[plan->command_count - 1];
+    if (plan->reasons_unread)
+        return;
     if (command->kind == ADL_COMMAND_PREEMPT) {
         adl_plan_because(plan, list->reason(list->reason_context, state, command->job, wanted, true));
         return;
