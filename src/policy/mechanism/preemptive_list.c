@@ -90,6 +90,20 @@ static void hold(struct adl_preemptive_list *list, uint32_t slot, uint16_t type,
     list->holding_count++;
 }
 
+/* Sets the key of a job that holds GPUs if that leaves it between the same two; keys of neighbours must differ from
+ * it, because among equal ones the last that was ranked comes last. */
+static bool rerank_in_place(struct adl_preemptive_list *list, uint32_t slot, int64_t key)
+{
+    struct adl_order_node *node = &list->nodes[slot];
+    if ((node->previous != ADL_NONE && list->nodes[node->previous].key >= key) ||
+        (node->next != ADL_NONE && list->nodes[node->next].key <= key))
+        return false;
+    node->key = key;
+    if (list->preemptor == slot)
+        list->preemptor = ADL_NONE;
+    return true;
+}
+
 void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot, int64_t key)
 {
     const struct adl_preemptive_job job = list->jobs[slot];
@@ -99,7 +113,7 @@ void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot,
         /* The lane stays valid while it is empty: only adl_queue_lane() recycles empty lanes. */
         adl_queue_remove(&list->queue, slot, job.lane);
         adl_queue_push(&list->queue, slot, job.lane, key, 0);
-    } else {
+    } else if (!rerank_in_place(list, slot, key)) {
         adl_preemptive_list_remove(list, slot);
         hold(list, slot, job.type, key);
     }
