@@ -207,7 +207,7 @@ static int admit(struct adl_engine *engine, const struct adl_event *event, struc
         return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
     if (status == 0 && event->submit.since_us > 0 && event->submit.since_us < event->time_us)
         engine->state->jobs[event->job].submit_us = event->submit.since_us;
-    if (status == 0)
+    if (status == 0 && !predicted.alike)
         adl_state_set_spanning(engine->state, event->job, predicted.across_us);
     if (status == 0)
         status = adl_engine_enqueue(engine, event->job);

@@ -51,7 +51,7 @@ static uint32_t take_slot(struct adl_world_sim *world)
         world->free_slot = world->jobs[slot].next_free;
         return slot;
     }
-    if (grow_jobs(world, (size_t)world->job_count + 1))
+    if (world->job_count == world->job_capacity && grow_jobs(world, (size_t)world->job_count + 1))
         return ADL_NONE;
     world->jobs[world->job_count].generation = 0;
     return world->job_count++;

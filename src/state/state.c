@@ -170,15 +170,14 @@ int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job
     struct adl_job *job = &state->jobs[slot];
     if (job->phase != ADL_PHASE_NONE)
         return ADL_EINVAL;
-    uint32_t eligible = 0;
+    uint32_t fits = 0;
     int64_t *row = &state->runtime_us[(size_t)slot * cluster->type_count],
             *across = &state->spanning_us[(size_t)slot * cluster->type_count];
     for (uint32_t t = 0; t < cluster->type_count; t++) {
         row[t] = across[t] = runtime_us[t];
-        const uint32_t fits = (uint32_t)(runtime_us[t] > 0) & (spec->gpu_memory_mib <= cluster->types[t].memory_mib);
-        eligible |= (spec->types >> t & fits) << t;
+        fits |= (uint32_t)((runtime_us[t] > 0) & (spec->gpu_memory_mib <= cluster->types[t].memory_mib)) << t;
     }
-    set_pending(state, job, spec, eligible);
+    set_pending(state, job, spec, spec->types & fits);
     return 0;
 }
 
