@@ -58,9 +58,14 @@ int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item)
     return 0;
 }
 
-/* Moves an item down from a hole to where it belongs. */
-static inline void sink(struct adl_heap_item *items, size_t count, size_t hole, struct adl_heap_item item)
+struct adl_heap_item adl_heap_pop(struct adl_heap *heap)
 {
+    assert(heap->count > 0);
+    struct adl_heap_item *items = heap->items;
+    const struct adl_heap_item top = items[0];
+    const size_t count = --heap->count;
+    const struct adl_heap_item last = items[count];
+    size_t hole = 0;
     for (size_t child; (child = 4 * hole + 1) < count;) {
         const size_t end = child + 4 < count ? child + 4 : count;
         for (size_t line = 0; count > LARGE_HEAP && line < 4; line++)
@@ -69,25 +74,19 @@ static inline void sink(struct adl_heap_item *items, size_t count, size_t hole, 
         for (size_t other = child + 1; other < end; other++)
             if (before(items[other], items[least]))
                 least = other;
-        if (!before(items[least], item))
+        if (!before(items[least], last))
             break;
         items[hole] = items[least];
         hole = least;
     }
-    items[hole] = item;
-}
-
-struct adl_heap_item adl_heap_pop(struct adl_heap *heap)
-{
-    assert(heap->count > 0);
-    const struct adl_heap_item top = heap->items[0];
-    const size_t count = --heap->count;
-    sink(heap->items, count, 0, heap->items[count]);
+    items[hole] = last;
     return top;
 }
 
 void adl_heap_order(struct adl_heap *heap)
 {
-    for (size_t i = heap->count > 1 ? (heap->count - 2) / 4 + 1 : 0; i-- > 0;)
-        sink(heap->items, heap->count, i, heap->items[i]);
+    const size_t count = heap->count;
+    heap->count = 0;
+    while (heap->count < count)
+        adl_heap_push(heap, heap->items[heap->count]);
 }
