@@ -504,17 +504,20 @@ static enum verdict serve(struct adl_preemptive_list *list, const struct adl_sta
     return verdict;
 }
 
+/* Those that stop are mostly the last in rank. */
 static void begin_decision(struct adl_preemptive_list *list, const struct adl_state *state)
 {
+    uint32_t unseen = state->stopping_jobs;
     list->reservation_count = 0;
     list->blocks = false;
     list->by_count = true;
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
         list->reserved[t] = list->stopping[t] = 0;
-        for (uint32_t v = state->stopping_jobs ? list->holding[t].first : ADL_NONE; v != ADL_NONE;
-             v = list->nodes[v].next)
-            if (state->jobs[v].phase == ADL_PHASE_STOPPING)
+        for (uint32_t v = list->holding[t].last; v != ADL_NONE && unseen > 0; v = list->nodes[v].previous)
+            if (state->jobs[v].phase == ADL_PHASE_STOPPING) {
                 list->stopping[t] += state->jobs[v].spec.gpus;
+                unseen--;
+            }
     }
 }
 
