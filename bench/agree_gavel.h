@@ -100,7 +100,9 @@ static inline int agree_gavel_run_one(const struct agree_gavel *gavel, const str
                                              .world_ops = &adl_world_sim_ops,
                                              .world = world,
                                              .observers = {{.self = &answer, .event = peer_count}},
-                                             .observer_count = 1};
+                                             .observer_count = 1,
+                                             .belief_unread = true,
+                                             .reasons_unread = true};
     if (status == 0)
         status = adl_engine_create(&config, &engine, err);
     const int64_t start_ns = adl_clock_ns();

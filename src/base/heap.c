@@ -82,3 +82,11 @@ struct adl_heap_item adl_heap_pop(struct adl_heap *heap)
     items[hole] = last;
     return top;
 }
+
+void adl_heap_order(struct adl_heap *heap)
+{
+    const size_t count = heap->count;
+    heap->count = 0;
+    while (heap->count < count)
+        adl_heap_push(heap, heap->items[heap->count]);
+}

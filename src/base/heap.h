@@ -2,7 +2,7 @@
  *
  * Items are ordered by (time_us, tag). The tag has the kind of the event, in order of precedence in the high bits, and
  * its object, so equal times have one order on every machine. There is no removal: a caller that reschedules leaves the
- * old item behind and recognizes it as stale when it comes up. */
+ * old item behind and recognizes it as stale when it comes up, or drops all such items and orders the rest again. */
 #ifndef ADLRO_BASE_HEAP_H
 #define ADLRO_BASE_HEAP_H
 
@@ -25,6 +25,7 @@ void adl_heap_clear(struct adl_heap *heap);                          /* frees; a
 int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item); /* 0 or ADL_ENOMEM */
 int adl_heap_reserve(struct adl_heap *heap, size_t count);           /* room for that many; 0 or ADL_ENOMEM */
 struct adl_heap_item adl_heap_pop(struct adl_heap *heap);            /* the heap must not be empty */
+void adl_heap_order(struct adl_heap *heap);                          /* a heap again, after its items were changed */
 
 static inline const struct adl_heap_item *adl_heap_top(const struct adl_heap *heap)
 {

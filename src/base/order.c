@@ -51,7 +51,8 @@ static void append(struct adl_order_node *nodes, struct adl_order *order, uint32
         order->root = entry;
     else
         nodes[above].right = entry;
-    refresh(nodes, entry);
+    if (below != ADL_NONE && nodes[below].least < node->least)
+        node->least = nodes[below].least;
     for (; above != ADL_NONE && nodes[above].least > node->weight; above = nodes[above].parent)
         nodes[above].least = node->weight;
     link_between(nodes, order, entry, order->last, ADL_NONE);

@@ -5,12 +5,15 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Into the loops below, too: a call for each number would keep the processor from working on several. */
+#define INLINE __attribute__((always_inline)) static inline
+
 /* ln 2 in two parts: the high one has 32 trailing zero bits, so its product with any exponent is exact. */
 static const double LN2_HIGH = 0x1.62e42feep-1;
 static const double LN2_LOW = 0x1.a39ef35793c76p-33;
 
 /* x = m * 2^e with m in [sqrt(1/2), sqrt(2)); then log m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.1716. */
-double adl_log(double x)
+INLINE double log_of(double x)
 {
     assert(x >= 0.0);
     if (x == 0.0)
@@ -41,7 +44,7 @@ double adl_log(double x)
 }
 
 /* x = k ln 2 + r with |r| <= ln 2 / 2; exp r by its series, whose 14th term is below 2^-58 of the sum. */
-double adl_exp(double x)
+INLINE double exp_of(double x)
 {
     if (x > 709.78)
         return HUGE_VAL;
@@ -63,4 +66,26 @@ double adl_exp(double x)
     double power;
     memcpy(&power, &bits, sizeof power);
     return sum * power;
+}
+
+double adl_log(double x)
+{
+    return log_of(x);
+}
+
+double adl_exp(double x)
+{
+    return exp_of(x);
+}
+
+void adl_log_each(double *x, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        x[i] = log_of(x[i]);
+}
+
+void adl_exp_each(double *x, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        x[i] = exp_of(x[i]);
 }

@@ -8,4 +8,8 @@
 double adl_log(double x); /* x > 0 and finite; -HUGE_VAL for 0 */
 double adl_exp(double x); /* saturates to 0 and HUGE_VAL */
 
+/* The same of each of count numbers, in place: a processor works on several at once, one alone it would wait for. */
+void adl_log_each(double *x, unsigned count);
+void adl_exp_each(double *x, unsigned count);
+
 #endif

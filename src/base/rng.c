@@ -3,7 +3,6 @@
 #include "base/hash.h"
 #include "base/real.h"
 
-#include <math.h>
 #include <string.h>
 
 /* splitmix64: spreads one word into the four that xoshiro needs, never all zero. */
@@ -22,25 +21,11 @@ void adl_rng_seed(struct adl_rng *rng, uint64_t seed, const char *purpose)
         rng->s[i] = spread(&x);
 }
 
-/* Marsaglia's polar method: no trigonometry. */
-void adl_rng_normal_pair(struct adl_rng *rng, double ret[2])
-{
-    double u, v, square;
-    do {
-        u = 2.0 * adl_rng_uniform(rng) - 1.0;
-        v = 2.0 * adl_rng_uniform(rng) - 1.0;
-        square = u * u + v * v;
-    } while (square >= 1.0 || square == 0.0);
-    const double scale = sqrt(-2.0 * adl_log(square) / square);
-    ret[0] = u * scale;
-    ret[1] = v * scale;
-}
-
 double adl_rng_normal(struct adl_rng *rng)
 {
-    double pair[2];
-    adl_rng_normal_pair(rng, pair);
-    return pair[0];
+    double point[2];
+    const double square = adl_rng_disc(rng, point);
+    return point[0] * adl_rng_normal_scale(square, adl_log(square));
 }
 
 double adl_rng_exponential(struct adl_rng *rng)

@@ -5,6 +5,7 @@
 #ifndef ADLRO_BASE_RNG_H
 #define ADLRO_BASE_RNG_H
 
+#include <math.h>
 #include <stdint.h>
 
 struct adl_rng {
@@ -13,9 +14,8 @@ struct adl_rng {
 
 void adl_rng_seed(struct adl_rng *rng, uint64_t seed, const char *purpose);
 
-double adl_rng_normal(struct adl_rng *rng);                   /* mean 0, variance 1 */
-void adl_rng_normal_pair(struct adl_rng *rng, double ret[2]); /* two of them, independent, at the cost of one */
-double adl_rng_exponential(struct adl_rng *rng);              /* mean 1 */
+double adl_rng_normal(struct adl_rng *rng);      /* mean 0, variance 1 */
+double adl_rng_exponential(struct adl_rng *rng); /* mean 1 */
 
 static inline uint64_t adl_rotl64(uint64_t x, int k)
 {
@@ -46,6 +46,24 @@ static inline double adl_rng_uniform(struct adl_rng *rng)
 static inline uint32_t adl_rng_below(struct adl_rng *rng, uint32_t count)
 {
     return (uint32_t)(((adl_rng_next(rng) >> 32) * (uint64_t)count) >> 32);
+}
+
+/* Marsaglia's polar method, which needs no trigonometry, in two steps: a point of the unit disc, whose squared distance
+ * from the centre is returned; and by how much its coordinates are to be multiplied, given the logarithm of that. */
+static inline double adl_rng_disc(struct adl_rng *rng, double ret[2])
+{
+    double square;
+    do {
+        ret[0] = 2.0 * adl_rng_uniform(rng) - 1.0;
+        ret[1] = 2.0 * adl_rng_uniform(rng) - 1.0;
+        square = ret[0] * ret[0] + ret[1] * ret[1];
+    } while (square >= 1.0 || square == 0.0);
+    return square;
+}
+
+static inline double adl_rng_normal_scale(double square, double log_square)
+{
+    return sqrt(-2.0 * log_square / square);
 }
 
 #endif

@@ -207,7 +207,7 @@ static int admit(struct adl_engine *engine, const struct adl_event *event, struc
         return adl_fail(err, status, "the world gave slot %u to two live jobs", event->job);
     if (status == 0 && event->submit.since_us > 0 && event->submit.since_us < event->time_us)
         engine->state->jobs[event->job].submit_us = event->submit.since_us;
-    if (status == 0)
+    if (status == 0 && !predicted.alike)
         adl_state_set_spanning(engine->state, event->job, predicted.across_us);
     if (status == 0)
         status = adl_engine_enqueue(engine, event->job);
@@ -454,7 +454,7 @@ static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret
     *ret_refused = *ret_acted = false;
     for (uint32_t i = 0; i < plan->command_count && !*ret_refused; i++) {
         struct adl_command *command = &plan->commands[i];
-        if (!plan->reasons_unread)
+        if (!engine->config.reasons_unread)
             complete_reason(engine->state, command);
         const int status = execute(engine, command, &plan->gpus[command->gpu_offset], &engine->counts.last_refusal);
         if (status == ADL_ENOMEM)
@@ -468,9 +468,12 @@ static int act(struct adl_engine *engine, const struct adl_plan *plan, bool *ret
     return 0;
 }
 
+/* The parts of a step become one function: a call of each takes as long as its work. */
+#define PART __attribute__((always_inline)) static inline
+
 /* Calls the policy and executes its plans until there is nothing more to do. After a refusal the guard decides for the
  * rest of the instant; what the guard cannot start waits. */
-static int decide(struct adl_engine *engine, struct adl_error *err)
+PART int decide(struct adl_engine *engine, struct adl_error *err)
 {
     const struct adl_policy_ops *ops = engine->config.policy;
     for (;;) {
@@ -511,7 +514,7 @@ static void fetch_upcoming(const struct adl_engine *engine)
     }
 }
 
-int adl_engine_advance(struct adl_engine *engine, struct adl_error *err)
+PART int advance(struct adl_engine *engine, struct adl_error *err)
 {
     struct adl_event event;
     bool may_decide = false;
@@ -544,7 +547,7 @@ void adl_engine_began(struct adl_engine *engine, uint32_t slot, int64_t start_us
     adl_belief_enter(engine->belief, engine->state, slot, engine->state->now_us);
 }
 
-int adl_engine_settle(struct adl_engine *engine, struct adl_error *err)
+PART int settle(struct adl_engine *engine, struct adl_error *err)
 {
     engine->counts.plan_hash = adl_hash_u64(engine->counts.plan_hash, engine->instant_hash);
     for (uint32_t i = 0; engine->observes_decisions && i < engine->config.observer_count; i++) {
@@ -558,14 +561,24 @@ int adl_engine_settle(struct adl_engine *engine, struct adl_error *err)
     return world->decided ? world->decided(engine->config.world, engine->instant_hash, err) : 0;
 }
 
+int adl_engine_advance(struct adl_engine *engine, struct adl_error *err)
+{
+    return advance(engine, err);
+}
+
+int adl_engine_settle(struct adl_engine *engine, struct adl_error *err)
+{
+    return settle(engine, err);
+}
+
 int adl_engine_step(struct adl_engine *engine, struct adl_error *err)
 {
-    const int due = adl_engine_advance(engine, err);
+    const int due = advance(engine, err);
     if (due <= 0)
         return due;
     int status = decide(engine, err);
     if (status == 0)
-        status = adl_engine_settle(engine, err);
+        status = settle(engine, err);
     return status ? status : 1;
 }
 

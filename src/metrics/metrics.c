@@ -117,7 +117,7 @@ static int count_end(struct adl_metrics *metrics, const struct adl_job_spec *spe
     const int64_t jct_us = end_us - submit_us;
     const double jct_s = (double)jct_us * 1e-6, run_s = (double)outcome->run_us * 1e-6,
                  ideal_s = (double)outcome->ideal_us * 1e-6;
-    if (adl_grow((void **)&metrics->jct_s, &metrics->jct_capacity, metrics->jobs + 1, sizeof *metrics->jct_s))
+    if (metrics->jobs == metrics->jct_capacity && adl_metrics_reserve(metrics, metrics->jobs + 1))
         return ADL_ENOMEM;
     metrics->jct_s[metrics->jobs++] = jct_s;
     adl_median_add(&metrics->run_us, (double)outcome->run_us);

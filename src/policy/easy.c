@@ -255,6 +255,8 @@ static bool start(struct easy *self, const struct adl_state *state, uint32_t slo
     const struct adl_placement_request *place = &self->place;
     if (!adl_placement_start(state, slot, place, plan))
         return false;
+    if (plan->reasons_unread)
+        return true;
     if (place->reservation_count == 0) {
         adl_plan_because(plan, adl_reason_ranked(state, &state->queue, slot, ADL_RULE_FIRST));
         return true;

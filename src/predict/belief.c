@@ -244,7 +244,7 @@ static void find_speeds(const struct adl_belief *belief, const struct adl_job_sp
     ret->alike = !known;
     for (uint32_t t = 0; t < types; t++) {
         ret->here[t] = (known ? known->here[t] : specified[t]) * belief->type_speed[t];
-        ret->across[t] = (known ? known->across[t] : specified[t]) * belief->type_speed[t];
+        ret->across[t] = known ? known->across[t] * belief->type_speed[t] : ret->here[t];
         if (!(spec->types >> t & 1))
             continue;
         ret->best = ret->here[t] > ret->best ? ret->here[t] : ret->best;
@@ -264,6 +264,7 @@ static void copy_revealed(const struct adl_belief *belief, const struct adl_even
 {
     const int64_t *best_us = event->submit.runtime_us;
     const int64_t *across_us = event->submit.spanning_us ? event->submit.spanning_us : best_us;
+    ret->alike = false;
     for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
         const bool acceptable = event->submit.spec->types >> t & 1;
         ret->best_us[t] = acceptable ? best_us[t] : 0;
@@ -275,10 +276,12 @@ static void copy_revealed(const struct adl_belief *belief, const struct adl_even
 static void set_runtimes(const struct adl_belief *belief, const struct adl_job_spec *spec,
                          const struct job_speeds *speeds, double work, struct adl_runtimes *ret)
 {
+    ret->alike = speeds->alike;
     for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
         const bool acceptable = spec->types >> t & 1;
         ret->best_us[t] = acceptable ? (int64_t)(work / speeds->here[t]) + 1 : 0;
-        ret->across_us[t] = !acceptable || speeds->alike ? ret->best_us[t] : (int64_t)(work / speeds->across[t]) + 1;
+        if (!speeds->alike)
+            ret->across_us[t] = acceptable ? (int64_t)(work / speeds->across[t]) + 1 : 0;
     }
 }
 
@@ -421,8 +424,10 @@ static void learn_age(struct adl_belief *belief, const struct adl_state *state, 
 
 void adl_belief_age(struct adl_belief *belief, const struct adl_state *state, int64_t now_us)
 {
+    if (!belief->similar || belief->frozen)
+        return;
     const uint32_t slots = belief->slots < state->job_capacity ? belief->slots : (uint32_t)state->job_capacity;
-    for (uint32_t v = 0; belief->similar && !belief->frozen && v < slots && v < VISITS; v++) {
+    for (uint32_t v = 0; v < slots && v < VISITS; v++) {
         const uint32_t slot = belief->next_visit < slots ? belief->next_visit : 0;
         const struct adl_job *job = &state->jobs[slot];
         belief->next_visit = slot + 1;
@@ -503,6 +508,8 @@ static void keep(struct adl_belief *belief, const struct adl_event *event, const
 void adl_belief_learn(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
     const bool held = state->jobs[event->job].phase >= ADL_PHASE_RUNNING;
+    if (!adl_belief_keeps_jobs(belief) && !belief->speeds)
+        return;
     if (event->kind == ADL_EVENT_FINISH && held && !belief->frozen) {
         learn_residual(belief, event, state);
         if (belief->similar) {

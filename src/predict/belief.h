@@ -28,6 +28,7 @@ struct adl_belief;
 
 /* Of a whole job [type], 0 = not acceptable. */
 struct adl_runtimes {
+    bool alike;                       /* they are the same on every placement: across_us is not set */
     int64_t best_us[ADL_TYPES_MAX];   /* on the best placement that the type has */
     int64_t across_us[ADL_TYPES_MAX]; /* across nodes */
 };

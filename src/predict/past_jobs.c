@@ -43,7 +43,8 @@ int adl_past_jobs_submit(struct adl_past_jobs *jobs, uint32_t slot, const struct
         status = adl_state_admit(state, slot, spec, predicted.best_us);
     if (status)
         return ADL_ENOMEM;
-    adl_state_set_spanning(state, slot, predicted.across_us);
+    if (!predicted.alike)
+        adl_state_set_spanning(state, slot, predicted.across_us);
     return adl_state_enqueue(state, slot, 0);
 }
 

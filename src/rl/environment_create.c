@@ -91,7 +91,8 @@ static struct adl_engine_config engine_config(const struct adlro_environment *en
                                        .learned = env->regime == ADL_REGIME_LEARNED,
                                        .world_ops = &adl_world_sim_ops,
                                        .world = cell->world,
-                                       .belief_unread = !cell->planned};
+                                       .belief_unread = !cell->planned,
+                                       .reasons_unread = true};
     config.policy_config.model = cell;
     return config;
 }

@@ -20,14 +20,14 @@ struct adl_environment_cell {
     struct adl_world_sim *world;
     struct adl_engine *engine;
     struct adl_metrics *metrics;
+    bool planned; /* the observation has what the outlook of actions knows */
+    bool done;
+    bool truncated;     /* done, with jobs left */
+    uint64_t decisions; /* of this episode */
+    int64_t decided_us;
+    double reward; /* since the last decision */
     struct adl_reward reward_terms;
     struct adl_typical_time typical; /* observation plain; the others have it from the queue */
-    bool planned;                    /* the observation has what the outlook of actions knows */
-    double reward;                   /* since the last decision */
-    int64_t decided_us;
-    uint64_t decisions; /* of this episode */
-    bool done;
-    bool truncated; /* done, with jobs left */
 };
 
 /* What an environment loaded, for it and its clones. */

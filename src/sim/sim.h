@@ -1,6 +1,6 @@
 /* sim: private header of the simulated world: job_speed.c (how fast jobs run and what GPUs draw), faults.c (failures
- * and drift), world_sim.c (events and commands), live.c (a world whose caller sets the time) and adopt.c (one that
- * begins in the middle). */
+ * and drift), schedule.c (events to come), world_sim.c (events and commands), live.c (a world whose caller sets the
+ * time) and adopt.c (one that begins in the middle). */
 #ifndef ADLRO_SIM_SIM_H
 #define ADLRO_SIM_SIM_H
 
@@ -81,6 +81,7 @@ struct adl_world_sim {
     int regime;
     int64_t now_us;
     struct adl_heap heap;
+    size_t crowded; /* so many events in the heap are looked through for stale ones */
     struct adl_job_source source;
     struct adl_true_job arrivals[2]; /* the next job to arrive, and the last: its event points there */
     uint32_t next_arrival;           /* which of the two */
@@ -117,12 +118,22 @@ struct adl_world_sim {
     int64_t metered_us; /* live: the last telemetry after which counters were reported */
 };
 
+/* True if a job's event in the heap is no longer to come. */
+static inline bool adl_sim_stale(const struct adl_world_sim *world, const struct adl_heap_item *item)
+{
+    const enum sim_event what = (enum sim_event)(item->tag >> 60);
+    return what <= SIM_EVENT_RESUME &&
+           (world->jobs[(uint32_t)item->tag].generation & GENERATION_MASK) != (item->tag >> 32 & GENERATION_MASK);
+}
+
 static inline int64_t adl_sim_us(double seconds)
 {
     return (int64_t)(seconds * 1e6 + 0.5);
 }
 
 /* All int functions below return 0 or ADL_ENOMEM. */
+
+/* schedule.c */
 int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum sim_event what, uint32_t ref,
                      uint32_t generation);
 
@@ -134,7 +145,6 @@ uint32_t adl_sim_add_job(struct adl_world_sim *world, const struct adl_true_job 
 double adl_sim_revealed_remaining(const struct adl_world_sim *world, uint32_t slot);     /* for EVICT; -1 = not told */
 void adl_sim_free_slot(struct adl_world_sim *world, uint32_t slot);
 int64_t adl_sim_next_time(const struct adl_world_sim *world); /* of the next event; INT64_MAX: none */
-bool adl_sim_stale(const struct adl_world_sim *world, const struct adl_heap_item *item);
 
 static inline bool adl_sim_reports_waiting(const struct adl_world_sim *world)
 {

@@ -125,7 +125,7 @@ void adl_workload_rewind(struct adl_workload_stream *stream, uint64_t seed)
     adl_rng_seed(&stream->arrivals, seed, "arrivals");
     adl_rng_seed(&stream->jobs, seed, "jobs");
     stream->now_s = 0;
-    stream->issued = stream->burst_left = 0;
+    stream->issued = stream->drawn = stream->burst_left = 0;
 }
 
 int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenario *scenario, uint64_t seed)
@@ -212,9 +212,9 @@ static double next_burst(struct adl_workload_stream *stream, const struct adl_ar
     return stream->now_s + adl_rng_exponential(&stream->arrivals) * a->burst_jobs * 3600.0 / a->rate_per_h;
 }
 
-static double next_arrival(struct adl_workload_stream *stream)
+/* Of any process but Poisson's. */
+static double next_arrival(struct adl_workload_stream *stream, const struct adl_arrivals *a)
 {
-    const struct adl_arrivals *a = &stream->scenario->workload.arrivals;
     switch (a->process) {
     case ADL_ARRIVAL_DIURNAL:
         return next_diurnal(stream, a);
@@ -222,59 +222,98 @@ static double next_arrival(struct adl_workload_stream *stream)
         return next_surge(stream, a);
     case ADL_ARRIVAL_BURSTY:
         return next_burst(stream, a);
-    case ADL_ARRIVAL_BACKLOG:
+    default: /* ADL_ARRIVAL_BACKLOG */
         return 0.0;
-    default:
-        return stream->now_s + adl_rng_exponential(&stream->arrivals) * 3600.0 / a->rate_per_h;
     }
 }
 
-static const struct adl_workload_choice *draw_choice(struct adl_workload_stream *stream)
+/* Times of submission. Those of a Poisson process are drawn together. */
+static void draw_arrivals(struct adl_workload_stream *stream, struct adl_workload_draw *draws, uint32_t count)
 {
     const struct adl_arrivals *a = &stream->scenario->workload.arrivals;
-    const struct adl_workload_choice *rows = stream->choices;
-    uint32_t count = stream->choice_count;
-    if (stream->surge_count > 0 && stream->now_s >= a->surge_start_s &&
-        stream->now_s < a->surge_start_s + a->surge_length_s &&
-        adl_rng_uniform(&stream->jobs) * a->surge_factor > 1.0) {
-        rows += stream->surge_first;
-        count = stream->surge_count;
+    double logs[ADL_WORKLOAD_DRAWS];
+    if (a->process != ADL_ARRIVAL_POISSON) {
+        for (uint32_t i = 0; i < count; i++)
+            draws[i].submit_s = stream->now_s = next_arrival(stream, a);
+        return;
     }
-    const double at = adl_rng_uniform(&stream->jobs) * count;
-    const uint32_t row = (uint32_t)at;
-    return &rows[at - row < rows[row].keep ? row : rows[row].alias];
+    for (uint32_t i = 0; i < count; i++)
+        logs[i] = 1.0 - adl_rng_uniform(&stream->arrivals);
+    adl_log_each(logs, count);
+    for (uint32_t i = 0; i < count; i++)
+        draws[i].submit_s = stream->now_s += -logs[i] * 3600.0 / a->rate_per_h;
 }
 
-static double duration_s_of(const struct adl_mix *mix, double normal)
+static uint32_t draw_choice(const struct adl_workload_stream *stream, struct adl_rng *rng, double now_s)
 {
-    const double drawn = mix->median_s * adl_exp(mix->sigma * normal);
+    const struct adl_arrivals *a = &stream->scenario->workload.arrivals;
+    uint32_t first = 0, count = stream->choice_count;
+    if (stream->surge_count > 0 && now_s >= a->surge_start_s && now_s < a->surge_start_s + a->surge_length_s &&
+        adl_rng_uniform(rng) * a->surge_factor > 1.0) {
+        first = stream->surge_first;
+        count = stream->surge_count;
+    }
+    const double at = adl_rng_uniform(rng) * count;
+    const uint32_t row = (uint32_t)at;
+    const struct adl_workload_choice *drawn = &stream->choices[first + row];
+    return first + (at - row < drawn->keep ? row : drawn->alias);
+}
+
+/* The next jobs, as far as they follow from chance. What a seed means is defined by the order of draws: one a
+ * statement. All shares of SLAs are drawn for every job, so that changing one does not change the rest of the stream.
+ */
+static void draw_jobs(struct adl_workload_stream *stream)
+{
+    const struct adl_workload *workload = &stream->scenario->workload;
+    const uint64_t left = workload->jobs - stream->drawn;
+    const uint32_t count = left < ADL_WORKLOAD_DRAWS ? (uint32_t)left : ADL_WORKLOAD_DRAWS;
+    struct adl_workload_draw *draws = stream->draws;
+    double points[ADL_WORKLOAD_DRAWS][2], squares[ADL_WORKLOAD_DRAWS], logs[ADL_WORKLOAD_DRAWS],
+        factors[2 * ADL_WORKLOAD_DRAWS];
+    draw_arrivals(stream, draws, count);
+    struct adl_rng rng = stream->jobs;
+    for (uint32_t i = 0; i < count; i++) {
+        draws[i].choice = draw_choice(stream, &rng, draws[i].submit_s);
+        draws[i].user = adl_rng_below(&rng, workload->users);
+        draws[i].urgency = adl_rng_uniform(&rng);
+        logs[i] = squares[i] = adl_rng_disc(&rng, points[i]);
+        draws[i].exact = adl_rng_uniform(&rng);
+        draws[i].deadline = adl_rng_uniform(&rng);
+        draws[i].throughput = adl_rng_uniform(&rng);
+    }
+    stream->jobs = rng;
+    adl_log_each(logs, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const double scale = adl_rng_normal_scale(squares[i], logs[i]);
+        factors[2 * i] = workload->mix[stream->choices[draws[i].choice].mix].sigma * (points[i][0] * scale);
+        factors[2 * i + 1] = workload->limits.sigma * (points[i][1] * scale);
+    }
+    adl_exp_each(factors, 2 * count);
+    for (uint32_t i = 0; i < count; i++) {
+        draws[i].duration = factors[2 * i];
+        draws[i].limit = factors[2 * i + 1];
+    }
+    stream->drawn += count;
+}
+
+static double duration_s_of(const struct adl_mix *mix, double factor)
+{
+    const double drawn = mix->median_s * factor;
     return drawn < mix->min_s ? mix->min_s : drawn > mix->max_s ? mix->max_s : drawn;
 }
 
 /* The user's limit: the time on the slowest acceptable type times a factor, rounded up. */
-static int64_t draw_limit_us(struct adl_rng *rng, const struct adl_limits *limits, double normal, int64_t slowest_us)
+static int64_t limit_us_of(const struct adl_workload_draw *draw, const struct adl_limits *limits, int64_t slowest_us)
 {
-    const double exact = adl_rng_uniform(rng);
-    if (exact < limits->exact_share)
+    if (draw->exact < limits->exact_share)
         return slowest_us;
-    const double factor = limits->median_factor * adl_exp(limits->sigma * normal);
+    const double factor = limits->median_factor * draw->limit;
     int64_t limit_us = factor > 1.0 ? (int64_t)((double)slowest_us * factor) : slowest_us;
     if (limits->round_s > 0) {
         const double round_us = limits->round_s * 1e6;
         limit_us = (int64_t)(ceil((double)limit_us / round_us) * round_us);
     }
     return limit_us;
-}
-
-/* SLAs: both shares are drawn for every job, so that changing one does not change the rest of the stream. */
-static void draw_sla(struct adl_rng *rng, const struct adl_mix *mix, double duration_s, double reference_steps_per_s,
-                     struct adl_job_spec *spec)
-{
-    const double deadline = adl_rng_uniform(rng), throughput = adl_rng_uniform(rng);
-    if (deadline < mix->deadline_share)
-        spec->deadline_us = (int64_t)(duration_s * mix->deadline_slack * 1e6) + 1;
-    if (throughput < mix->throughput_share)
-        spec->min_steps_per_s = (float)(reference_steps_per_s * mix->throughput_floor);
 }
 
 bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *ret)
@@ -284,35 +323,35 @@ bool adl_workload_next(struct adl_workload_stream *stream, struct adl_true_job *
     const uint32_t types = scenario->cluster.type_count;
     if (stream->issued == workload->jobs)
         return false;
-    stream->now_s = next_arrival(stream);
-    struct adl_rng *rng = &stream->jobs;
-    const struct adl_workload_choice *choice = draw_choice(stream);
+    if (stream->issued == stream->drawn)
+        draw_jobs(stream);
+    const struct adl_workload_draw *draw = &stream->draws[stream->issued % ADL_WORKLOAD_DRAWS];
+    const struct adl_workload_choice *choice = &stream->choices[draw->choice];
     const struct adl_mix *mix = &workload->mix[choice->mix];
-    const double *ratio = &stream->ratio[(size_t)(choice - stream->choices) * types];
-    /* One draw per statement, because the order of draws defines what a seed means. */
-    const uint32_t user = adl_rng_below(rng, workload->users);
-    const double urgency = adl_rng_uniform(rng);
-    double normals[2];
-    adl_rng_normal_pair(rng, normals);
-    const double duration_s = duration_s_of(mix, normals[0]);
+    const double *ratio = &stream->ratio[(size_t)draw->choice * types];
+    const double duration_s = duration_s_of(mix, draw->duration);
     ret->spec = choice->spec;
-    ret->spec.user = user;
-    ret->spec.priority = (float)(mix->priority_min + (mix->priority_max - mix->priority_min) * urgency);
+    ret->spec.user = draw->user;
+    ret->spec.priority = (float)(mix->priority_min + (mix->priority_max - mix->priority_min) * draw->urgency);
     ret->spec.id = ++stream->issued;
     ret->without_limit = false;
-    ret->submit_us = (int64_t)(stream->now_s * 1e6);
+    ret->submit_us = (int64_t)(draw->submit_s * 1e6);
     ret->steps = duration_s * choice->speed;
-    ret->ideal_us = INT64_MAX;
-    int64_t slowest_us = 0;
+    int64_t slowest_us = 0, ideal_us = INT64_MAX;
     for (uint32_t t = 0; t < types; t++) {
-        const int64_t there_us = (int64_t)(duration_s * 1e6 * ratio[t] + 0.5);
-        ret->runtime_us[t] = ratio[t] > 0 ? there_us + (there_us == 0) : 0;
-        slowest_us = ret->runtime_us[t] > slowest_us ? ret->runtime_us[t] : slowest_us;
-        ret->ideal_us = ratio[t] > 0 && ret->runtime_us[t] < ret->ideal_us ? ret->runtime_us[t] : ret->ideal_us;
+        int64_t there_us = (int64_t)(duration_s * 1e6 * ratio[t] + 0.5);
+        there_us = ratio[t] > 0 ? there_us + (there_us == 0) : 0;
+        ret->runtime_us[t] = there_us;
+        slowest_us = there_us > slowest_us ? there_us : slowest_us;
+        ideal_us = there_us > 0 && there_us < ideal_us ? there_us : ideal_us;
     }
+    ret->ideal_us = ideal_us;
     slowest_us = (int64_t)((double)slowest_us * choice->stretch);
-    ret->spec.limit_us = draw_limit_us(rng, &workload->limits, normals[1], slowest_us);
-    draw_sla(rng, mix, duration_s, choice->speed, &ret->spec);
+    ret->spec.limit_us = limit_us_of(draw, &workload->limits, slowest_us);
+    if (draw->deadline < mix->deadline_share)
+        ret->spec.deadline_us = (int64_t)(duration_s * mix->deadline_slack * 1e6) + 1;
+    if (draw->throughput < mix->throughput_share)
+        ret->spec.min_steps_per_s = (float)(choice->speed * mix->throughput_floor);
     return true;
 }
 

@@ -8,17 +8,28 @@
 
 struct adl_workload_choice;
 
+/* What chance says of a job. */
+struct adl_workload_draw {
+    double submit_s;
+    double urgency, exact, deadline, throughput; /* uniform */
+    double duration, limit;                      /* factors of the medians, log-normal */
+    uint32_t choice, user;
+};
+
+#define ADL_WORKLOAD_DRAWS 8 /* drawn at a time: logarithms of several jobs cost little more than those of one */
+
 struct adl_workload_stream {
     const struct adl_scenario *scenario;
     struct adl_rng arrivals; /* separate from the jobs: another rate gives the same jobs */
     struct adl_rng jobs;
-    double now_s;
-    uint64_t issued;
+    double now_s; /* of the last job that was drawn */
+    uint64_t issued, drawn;
     uint64_t burst_left;
     struct adl_workload_choice *choices; /* kinds of jobs, drawn by the alias method; owned */
     double *ratio;                       /* [choice][type] run time relative to the reference type; owned */
     uint32_t choice_count;
-    uint32_t surge_first, surge_count; /* the choices of the surge's kind, a table of their own */
+    uint32_t surge_first, surge_count;                  /* the choices of the surge's kind, a table of their own */
+    struct adl_workload_draw draws[ADL_WORKLOAD_DRAWS]; /* of job n at n % ADL_WORKLOAD_DRAWS */
 };
 
 int adl_workload_begin(struct adl_workload_stream *ret, const struct adl_scenario *scenario, uint64_t seed);

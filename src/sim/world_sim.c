@@ -28,14 +28,6 @@ const char *adl_regime_told(int regime)
     return told[regime];
 }
 
-int adl_sim_schedule(struct adl_world_sim *world, int64_t time_us, enum sim_event what, uint32_t ref,
-                     uint32_t generation)
-{
-    const struct adl_heap_item item = {time_us,
-                                       (uint64_t)what << 60 | (uint64_t)(generation & GENERATION_MASK) << 32 | ref};
-    return adl_heap_push(&world->heap, item);
-}
-
 #define NO_LIMIT_US (INT64_MAX / 4)
 
 static int grow_jobs(struct adl_world_sim *world, size_t count)
@@ -59,7 +51,7 @@ static uint32_t take_slot(struct adl_world_sim *world)
         world->free_slot = world->jobs[slot].next_free;
         return slot;
     }
-    if (grow_jobs(world, (size_t)world->job_count + 1))
+    if (world->job_count == world->job_capacity && grow_jobs(world, (size_t)world->job_count + 1))
         return ADL_NONE;
     world->jobs[world->job_count].generation = 0;
     return world->job_count++;
@@ -192,13 +184,6 @@ static bool alive(const struct adl_world_sim *world)
 {
     return world->more_arrivals || world->held_jobs > 0 ||
            (world->live_jobs > 0 && (world->repairs > 0 || world->wakes > 0));
-}
-
-bool adl_sim_stale(const struct adl_world_sim *world, const struct adl_heap_item *item)
-{
-    const enum sim_event what = (enum sim_event)(item->tag >> 60);
-    return what <= SIM_EVENT_RESUME &&
-           (world->jobs[(uint32_t)item->tag].generation & GENERATION_MASK) != (item->tag >> 32 & GENERATION_MASK);
 }
 
 /* Reports the speeds of jobs whose speed did not change since the last telemetry. */

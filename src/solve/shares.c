@@ -21,6 +21,9 @@ int adl_shares_create(uint32_t kinds_max, uint32_t types_max, struct adl_shares 
     const size_t packs = (size_t)kinds_max / ADL_SHARES_LANES + 1, rows = packs * types_max;
     self->kinds_max = kinds_max;
     self->types_max = types_max;
+#if defined(__x86_64__)
+    self->wide = __builtin_cpu_supports("avx2");
+#endif
     self->packs = calloc(packs, sizeof *self->packs);
     self->speed = calloc(rows, sizeof *self->speed);
     self->share = calloc(rows, sizeof *self->share);
@@ -50,7 +53,7 @@ void adl_shares_destroy(struct adl_shares *self)
 
 /* ---- along a step ---- */
 
-static bool any(const adl_lane_mask *flags)
+ADL_SHARES_INLINE bool any(const adl_lane_mask *flags)
 {
     int64_t all = 0;
     for (uint32_t l = 0; l < ADL_SHARES_LANES; l++)
@@ -94,8 +97,15 @@ ADL_SHARES_INLINE double slope_here_over(const struct adl_shares *self, uint32_t
     return slope;
 }
 
+ADL_SHARES_WIDE static double slope_here_wide(const struct adl_shares *self)
+{
+    return self->problem->types == 3 ? slope_here_over(self, 3) : slope_here_over(self, self->problem->types);
+}
+
 static double slope_here(const struct adl_shares *self)
 {
+    if (self->wide)
+        return slope_here_wide(self);
     return self->problem->types == 3 ? slope_here_over(self, 3) : slope_here_over(self, self->problem->types);
 }
 
@@ -125,19 +135,26 @@ ADL_SHARES_INLINE double slope_over(const struct adl_shares *self, uint32_t type
     return slope;
 }
 
-static double slope_at(const struct adl_shares *self, double along)
+ADL_SHARES_WIDE static double slope_wide(const struct adl_shares *self, double along)
 {
     return self->problem->types == 3 ? slope_over(self, 3, along) : slope_over(self, self->problem->types, along);
 }
 
-/* The longest step before a share becomes 0. */
-static double reach(const struct adl_shares *self)
+static double slope_at(const struct adl_shares *self, double along)
 {
-    const uint32_t types = self->problem->types;
+    if (self->wide)
+        return slope_wide(self, along);
+    return self->problem->types == 3 ? slope_over(self, 3, along) : slope_over(self, self->problem->types, along);
+}
+
+/* The longest step before a share becomes 0. */
+ADL_SHARES_INLINE double reach_over(const struct adl_shares *self, uint32_t types)
+{
     double along = 1;
     for (uint32_t p = 0; p < self->pack_count; p++) {
         const adl_lanes *share = &self->share[(size_t)p * types], *dx = &self->dx[(size_t)p * types];
         adl_lane_mask near = {0};
+#pragma GCC unroll 3
         for (uint32_t a = 0; a < types; a++)
             near |= (dx[a] < 0) & (share[a] + along * dx[a] < 0.05 * share[a]);
         for (uint32_t l = 0; any(&near) && l < self->packs[p].count; l++)
@@ -146,6 +163,18 @@ static double reach(const struct adl_shares *self)
                     along = -0.95 * share[a][l] / dx[a][l];
     }
     return along;
+}
+
+ADL_SHARES_WIDE static double reach_wide(const struct adl_shares *self)
+{
+    return self->problem->types == 3 ? reach_over(self, 3) : reach_over(self, self->problem->types);
+}
+
+static double reach(const struct adl_shares *self)
+{
+    if (self->wide)
+        return reach_wide(self);
+    return self->problem->types == 3 ? reach_over(self, 3) : reach_over(self, self->problem->types);
 }
 
 /* A Newton step, shortened until the function still decreases there. False if it cannot. */

@@ -122,9 +122,9 @@ ADL_SHARES_INLINE void gather(struct adl_shares *self, uint32_t types, uint32_t 
 }
 
 /* Gaussian elimination with pivoting; the solution replaces the last column. */
-static bool eliminate(struct adl_shares *self)
+ADL_SHARES_INLINE bool eliminate(struct adl_shares *self, uint32_t types)
 {
-    const uint32_t n = self->problem->types + 1;
+    const uint32_t n = types + 1;
     for (uint32_t c = 0; c < n; c++) {
         uint32_t pivot = c;
         for (uint32_t r = c + 1; r < n; r++)
@@ -132,7 +132,7 @@ static bool eliminate(struct adl_shares *self)
                 pivot = r;
         if (!(fabs(self->matrix[pivot][c]) > 0))
             return false;
-        for (uint32_t i = 0; i <= n; i++) {
+        for (uint32_t i = 0; pivot != c && i <= n; i++) {
             const double kept = self->matrix[c][i];
             self->matrix[c][i] = self->matrix[pivot][i];
             self->matrix[pivot][i] = kept;
@@ -173,7 +173,7 @@ ADL_SHARES_INLINE bool find_step_over(struct adl_shares *self, uint32_t types)
         respond(self, types, p, &block);
         gather(self, types, p, &block);
     }
-    if (!eliminate(self))
+    if (!eliminate(self, types))
         return false;
     self->dt = self->matrix[types][types + 1];
     for (uint32_t p = 0; p < self->pack_count; p++) {
@@ -191,7 +191,14 @@ ADL_SHARES_INLINE bool find_step_over(struct adl_shares *self, uint32_t types)
     return true;
 }
 
+ADL_SHARES_WIDE static bool find_step_wide(struct adl_shares *self)
+{
+    return self->problem->types == 3 ? find_step_over(self, 3) : find_step_over(self, self->problem->types);
+}
+
 bool adl_shares_find_step(struct adl_shares *self)
 {
+    if (self->wide)
+        return find_step_wide(self);
     return self->problem->types == 3 ? find_step_over(self, 3) : find_step_over(self, self->problem->types);
 }

@@ -66,11 +66,21 @@ void adl_pool_copy(struct adl_pool *to, const struct adl_pool *from)
     memcpy(to->free_gpus, from->free_gpus, sizeof to->free_gpus);
 }
 
-static void move_bank(struct adl_pool *pool, uint32_t bank, uint64_t mask, uint32_t old, uint32_t new)
+/* Population count by sums of 2, 4, 8 bits: needs no instruction that old processors lack. */
+static uint32_t bits_in(uint64_t mask)
 {
-    const uint32_t type = pool->cluster->banks[bank].type;
+    mask -= mask >> 1 & 0x5555555555555555u;
+    mask = (mask & 0x3333333333333333u) + (mask >> 2 & 0x3333333333333333u);
+    mask = (mask + (mask >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (uint32_t)(mask * 0x0101010101010101u >> 56);
+}
+
+void adl_pool_flip(struct adl_pool *pool, uint32_t bank, uint64_t mask)
+{
+    const uint32_t type = pool->cluster->banks[bank].type, old = pool->free_count[bank];
+    const uint32_t new = pool->free_mask[bank] & mask ? old - bits_in(mask) : old + bits_in(mask);
     assert(old <= ADL_BANK_GPUS_MAX && new <= ADL_BANK_GPUS_MAX);
-    pool->free_mask[bank] = mask;
+    pool->free_mask[bank] ^= mask;
     pool->free_count[bank] = (uint8_t) new;
     if (old) {
         adl_bitmap_remove(&pool->banks[type][old], bank);
@@ -82,29 +92,6 @@ static void move_bank(struct adl_pool *pool, uint32_t bank, uint64_t mask, uint3
         pool->counts[type] |= UINT64_C(1) << (new - 1);
     }
     pool->free_gpus[type] = pool->free_gpus[type] - old + new;
-}
-
-/* Population count by sums of 2, 4, 8 bits: needs no instruction that old processors lack. */
-static uint32_t bits_in(uint64_t mask)
-{
-    mask -= mask >> 1 & 0x5555555555555555u;
-    mask = (mask & 0x3333333333333333u) + (mask >> 2 & 0x3333333333333333u);
-    mask = (mask + (mask >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-    return (uint32_t)(mask * 0x0101010101010101u >> 56);
-}
-
-void adl_pool_take(struct adl_pool *pool, uint32_t bank, uint64_t mask)
-{
-    assert((pool->free_mask[bank] & mask) == mask);
-    const uint32_t old = pool->free_count[bank];
-    move_bank(pool, bank, pool->free_mask[bank] & ~mask, old, old - bits_in(mask));
-}
-
-void adl_pool_give(struct adl_pool *pool, uint32_t bank, uint64_t mask)
-{
-    assert((pool->free_mask[bank] & mask) == 0);
-    const uint32_t old = pool->free_count[bank];
-    move_bank(pool, bank, pool->free_mask[bank] | mask, old, old + bits_in(mask));
 }
 
 void adl_pool_reset(struct adl_pool *pool)

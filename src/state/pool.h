@@ -8,6 +8,8 @@
 #include "base/bitmap.h"
 #include "model/cluster.h"
 
+#include <assert.h>
+
 struct adl_pool {
     const struct adl_cluster *cluster;
     uint64_t *free_mask;                     /* [bank] bit i: GPU gpu_first + i is free */
@@ -23,8 +25,21 @@ int adl_pool_create(struct adl_pool *ret, const struct adl_cluster *cluster); /*
 void adl_pool_clear(struct adl_pool *pool);                                   /* frees; accepts a zeroed one */
 void adl_pool_reset(struct adl_pool *pool);                                   /* all GPUs free again */
 void adl_pool_copy(struct adl_pool *to, const struct adl_pool *from);         /* of the same cluster */
-void adl_pool_take(struct adl_pool *pool, uint32_t bank, uint64_t mask);      /* all of mask must be free */
-void adl_pool_give(struct adl_pool *pool, uint32_t bank, uint64_t mask);      /* none of mask may be free */
+void adl_pool_flip(struct adl_pool *pool, uint32_t bank, uint64_t mask);      /* take or give */
+
+/* All of mask must be free. */
+static inline void adl_pool_take(struct adl_pool *pool, uint32_t bank, uint64_t mask)
+{
+    assert((pool->free_mask[bank] & mask) == mask);
+    adl_pool_flip(pool, bank, mask);
+}
+
+/* None of mask may be free. */
+static inline void adl_pool_give(struct adl_pool *pool, uint32_t bank, uint64_t mask)
+{
+    assert((pool->free_mask[bank] & mask) == 0);
+    adl_pool_flip(pool, bank, mask);
+}
 
 static inline uint32_t adl_pool_bank_free(const struct adl_pool *pool, uint32_t bank)
 {

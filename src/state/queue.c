@@ -200,6 +200,7 @@ static void lane_update_first(struct adl_queue *queue, struct adl_lane *lane)
     const struct adl_order_node *first = &queue->nodes[lane->jobs.first];
     lane->first_key = first->key;
     lane->first_sequence = first->sequence;
+    lane->first_weight = first->weight;
 }
 
 static void lane_place(struct adl_queue *queue, uint32_t position, uint32_t lane)
@@ -318,8 +319,10 @@ void adl_walk_next(const struct adl_queue *queue)
 {
     struct adl_queue_walk *walk = queue->walk;
     const uint32_t lane = walk->heap[0];
-    const uint32_t next =
-        adl_order_next_light(queue->nodes, &queue->lanes[lane].jobs, walk->cursor[lane], walk->limit[lane]);
+    const uint32_t at = walk->cursor[lane];
+    const uint32_t next = walk->limit[lane] == INT64_MAX
+                              ? queue->nodes[at].next
+                              : adl_order_next_light(queue->nodes, &queue->lanes[lane].jobs, at, walk->limit[lane]);
     if (next == ADL_NONE) {
         adl_walk_leave(queue);
         return;

@@ -17,6 +17,7 @@ struct adl_lane {
     struct adl_order jobs;
     int64_t first_key; /* of its first job, while it has one: a copy, because lanes are compared often */
     uint64_t first_sequence;
+    int64_t first_weight;
     uint32_t heap_position; /* in the heap of lanes that have jobs, or ADL_NONE */
     uint32_t next_vacant;   /* chain of unused lanes */
     bool known_possible;    /* the cluster can run such a job; set by the caller */

@@ -170,15 +170,14 @@ int adl_state_admit(struct adl_state *state, uint32_t slot, const struct adl_job
     struct adl_job *job = &state->jobs[slot];
     if (job->phase != ADL_PHASE_NONE)
         return ADL_EINVAL;
-    uint32_t eligible = 0;
+    uint32_t fits = 0;
     int64_t *row = &state->runtime_us[(size_t)slot * cluster->type_count],
             *across = &state->spanning_us[(size_t)slot * cluster->type_count];
     for (uint32_t t = 0; t < cluster->type_count; t++) {
         row[t] = across[t] = runtime_us[t];
-        const uint32_t fits = (uint32_t)(runtime_us[t] > 0) & (spec->gpu_memory_mib <= cluster->types[t].memory_mib);
-        eligible |= (spec->types >> t & fits) << t;
+        fits |= (uint32_t)((runtime_us[t] > 0) & (spec->gpu_memory_mib <= cluster->types[t].memory_mib)) << t;
     }
-    set_pending(state, job, spec, eligible);
+    set_pending(state, job, spec, spec->types & fits);
     return 0;
 }
 
@@ -225,7 +224,7 @@ static struct gang gang_of(struct adl_state *state, uint32_t slot)
     return (struct gang){state->gpus, slot, job->spec.gpu_memory_mib, half};
 }
 
-/* Places a job on one GPU; true if the GPU was free before. *link: where the chain continues. */
+/* Places a job that shares on one GPU; true if the GPU was free before. *link: where the chain continues. */
 static inline bool occupy(const struct gang *gang, uint32_t gpu, uint32_t **link)
 {
     struct adl_gpu_use *use = &gang->uses[gpu];
@@ -235,9 +234,9 @@ static inline bool occupy(const struct gang *gang, uint32_t gpu, uint32_t **link
     use->free_memory_mib -= gang->memory_mib;
     **link = gpu;
     *link = &use->next_gpu[place];
-    if (gang->half && place == 0)
+    if (place == 0)
         adl_bitmap_add(gang->half, gpu);
-    else if (gang->half)
+    else
         adl_bitmap_remove(gang->half, gpu);
     return place == 0;
 }
@@ -282,8 +281,18 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
         const struct adl_bank it = state->cluster->banks[bank];
         uint64_t mask = 0;
         spans |= it.node != node;
-        for (uint32_t at; i < count && (at = gpus[i] - it.gpu_first) < it.gpu_count; i++)
-            mask |= (uint64_t)occupy(&gang, gpus[i], &link) << at;
+        if (gang.half)
+            for (uint32_t at; i < count && (at = gpus[i] - it.gpu_first) < it.gpu_count; i++)
+                mask |= (uint64_t)occupy(&gang, gpus[i], &link) << at;
+        else /* alone: the pool asserts that they are free */
+            for (uint32_t at; i < count && (at = gpus[i] - it.gpu_first) < it.gpu_count; i++) {
+                struct adl_gpu_use *use = &gang.uses[gpus[i]];
+                use->job[0] = slot;
+                use->free_memory_mib -= gang.memory_mib;
+                *link = gpus[i];
+                link = &use->next_gpu[0];
+                mask |= UINT64_C(1) << at;
+            }
         account(state, bank, &job->spec, (int32_t)(i - before), mask);
     }
     *link = ADL_NONE;
@@ -325,20 +334,28 @@ void adl_state_stopping(struct adl_state *state, uint32_t slot)
     state->stopping_jobs++;
 }
 
-/* Removes a job from one GPU; true if the GPU is free now. Writes the next GPU of the job. A GPU that is down is not in
- * the bitmap of GPUs to be shared. */
+/* Removes a job from one GPU; true if the GPU is free now, as it is if the job does not share. Writes the next GPU of
+ * the job. */
 static inline bool vacate(const struct gang *gang, uint32_t gpu, uint32_t *ret_next_gpu)
 {
     struct adl_gpu_use *use = &gang->uses[gpu];
+    assert(use->job[1] == ADL_NONE);
     use->free_memory_mib += gang->memory_mib;
+    use->job[0] = ADL_NONE;
+    *ret_next_gpu = use->next_gpu[0];
+    return true;
+}
+
+/* The same if it shares. A GPU that is down is not in the bitmap of GPUs to be shared. */
+static bool vacate_shared(const struct gang *gang, uint32_t gpu, uint32_t *ret_next_gpu)
+{
+    struct adl_gpu_use *use = &gang->uses[gpu];
     if (use->job[1] == ADL_NONE) {
-        *ret_next_gpu = use->next_gpu[0];
-        use->job[0] = ADL_NONE;
-        if (gang->half && !use->down)
+        if (!use->down)
             adl_bitmap_remove(gang->half, gpu);
-        return true;
+        return vacate(gang, gpu, ret_next_gpu);
     }
-    assert(gang->half);
+    use->free_memory_mib += gang->memory_mib;
     const uint32_t place = use->job[0] == gang->slot ? 0 : 1;
     *ret_next_gpu = use->next_gpu[place];
     use->job[0] = use->job[1 - place];
@@ -360,14 +377,16 @@ static void release(struct adl_state *state, uint32_t slot)
         const uint32_t bank = state->cluster->gpu_bank[gpu];
         const struct adl_bank it = state->cluster->banks[bank];
         uint64_t mask = 0;
+        uint32_t down = 0; /* and empty now; the others are counted when the pool gets them back */
         int32_t left = 0;
         /* ADL_NONE is in no bank. */
         for (uint32_t at, next; (at = gpu - it.gpu_first) < it.gpu_count; gpu = next, left++) {
-            const bool empty = vacate(&gang, gpu, &next), down = state->gpus[gpu].down;
-            mask |= (uint64_t)(empty && !down) << at;
-            state->busy_gpus -= empty && down; /* the others are counted when the pool gets them back */
-            state->down_gpus += empty && down;
+            const bool empty = gang.half ? vacate_shared(&gang, gpu, &next) : vacate(&gang, gpu, &next);
+            mask |= (uint64_t)(empty && !gang.uses[gpu].down) << at;
+            down += empty && gang.uses[gpu].down;
         }
+        state->busy_gpus -= down;
+        state->down_gpus += down;
         account(state, bank, &job->spec, -left, mask);
     }
     job->first_gpu = ADL_NONE;

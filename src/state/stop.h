@@ -23,7 +23,8 @@ static inline int64_t adl_stop_cost_us(const struct adl_state *state, uint32_t s
 static inline int64_t adl_stop_price_us(const struct adl_state *state, uint32_t slot, int64_t switch_us, double margin)
 {
     const uint32_t attempts = state->jobs[slot].attempts;
-    return (int64_t)(margin * (attempts > 1 ? attempts : 1) * (double)adl_stop_cost_us(state, slot, switch_us));
+    const int64_t cost_us = adl_stop_cost_us(state, slot, switch_us);
+    return cost_us == 0 ? 0 : (int64_t)(margin * (attempts > 1 ? attempts : 1) * (double)cost_us);
 }
 
 /* adl_stop_pays() of a stop that loses something. */

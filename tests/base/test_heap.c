@@ -57,6 +57,32 @@ static void items_come_out_sorted_by_time_and_then_tag(void **state)
     }
 }
 
+static void what_is_left_after_items_were_dropped_comes_out_sorted(void **state)
+{
+    (void)state;
+    struct adl_rng rng;
+    adl_rng_seed(&rng, 1, "heap");
+    for (uint32_t count = 0; count < 70; count++) {
+        struct adl_heap heap = {0};
+        for (uint32_t i = 0; i < count; i++)
+            assert_int_equal(adl_heap_push(&heap, (struct adl_heap_item){adl_rng_below(&rng, 30), i}), 0);
+        size_t kept = 0;
+        for (size_t i = 0; i < heap.count; i++)
+            if (heap.items[i].tag % 3 == 0)
+                heap.items[kept++] = heap.items[i];
+        heap.count = kept;
+        adl_heap_order(&heap);
+        assert_int_equal(heap.count, (count + 2) / 3);
+        struct adl_heap_item last = {INT64_MIN, 0};
+        while (heap.count > 0) {
+            const struct adl_heap_item popped = adl_heap_pop(&heap);
+            assert_true(popped.tag % 3 == 0 && compare(&last, &popped) < 0);
+            last = popped;
+        }
+        adl_heap_clear(&heap);
+    }
+}
+
 static void the_tag_decides_as_an_unsigned_number_between_equal_times(void **state)
 {
     (void)state;
@@ -108,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_zeroed_heap_is_empty_and_can_be_cleared),
         cmocka_unit_test(items_come_out_sorted_by_time_and_then_tag),
+        cmocka_unit_test(what_is_left_after_items_were_dropped_comes_out_sorted),
         cmocka_unit_test(the_tag_decides_as_an_unsigned_number_between_equal_times),
         cmocka_unit_test(pushes_between_pops_keep_the_least_on_top),
     };

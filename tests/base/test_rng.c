@@ -99,6 +99,24 @@ static void exp_saturates_at_both_ends(void **state)
     assert_true(adl_exp(-HUGE_VAL) == 0.0);
 }
 
+static void several_at_once_are_the_same_bits_as_one_by_one(void **state)
+{
+    (void)state;
+    struct adl_rng rng;
+    double logs[37], exps[37], one_by_one[2][37];
+    adl_rng_seed(&rng, 1, "each");
+    for (int i = 0; i < 37; i++) {
+        logs[i] = i == 0 ? 0 : i == 1 ? 0x1p-1060 : adl_rng_uniform(&rng) * 3;
+        exps[i] = i == 0 ? 800 : i == 1 ? -800 : i == 2 ? -740 : 40 * adl_rng_uniform(&rng) - 20;
+        one_by_one[0][i] = adl_log(logs[i]);
+        one_by_one[1][i] = adl_exp(exps[i]);
+    }
+    adl_log_each(logs, 37);
+    adl_exp_each(exps, 37);
+    assert_memory_equal(logs, one_by_one[0], sizeof logs);
+    assert_memory_equal(exps, one_by_one[1], sizeof exps);
+}
+
 static void log_undoes_exp(void **state)
 {
     (void)state;
@@ -263,6 +281,7 @@ int main(void)
         cmocka_unit_test(exp_is_right_to_two_ulp_over_the_whole_range),
         cmocka_unit_test(exp_saturates_at_both_ends),
         cmocka_unit_test(log_undoes_exp),
+        cmocka_unit_test(several_at_once_are_the_same_bits_as_one_by_one),
         cmocka_unit_test(equal_seeds_and_purposes_give_equal_streams),
         cmocka_unit_test(streams_of_other_purposes_and_seeds_are_unrelated),
         cmocka_unit_test(drawing_from_one_stream_does_not_shift_another),

@@ -1,7 +1,7 @@
 /* Shares of time: against the simplex method, known optima, what a centre is, and the bounds that always hold. */
 #include "base/rng.h"
 #include "solve/lp.h"
-#include "solve/shares.h"
+#include "solve/shares_internal.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -267,6 +267,40 @@ static void the_centre_treats_equals_equally(void **state)
     }
 }
 
+/* Bodies for long and for short vectors do the same operations on each kind. */
+static void any_processor_gives_the_same_bits(void **state)
+{
+    (void)state;
+    struct adl_rng rng;
+    struct adl_shares *shares = NULL;
+    adl_rng_seed(&rng, 3, "shares");
+    assert_int_equal(adl_shares_create(KINDS, ADL_SHARES_TYPES_MAX, &shares), 0);
+    const bool has_long_vectors = shares->wide;
+    for (int i = 0; i < 200 && has_long_vectors; i++) {
+        struct world one, other;
+        draw(&rng, &one);
+        one.problem.types = i % 2 ? one.problem.types : 3;
+        one.problem.goal = i % 4 < 2 ? ADL_SHARES_MAX_MIN : i % 4 == 2 ? ADL_SHARES_FINISH : ADL_SHARES_SUM;
+        other = one;
+        one.problem.capacity = one.capacity;
+        one.problem.kinds = one.kinds;
+        other.problem.capacity = other.capacity;
+        other.problem.kinds = other.kinds;
+        shares->wide = false;
+        const struct adl_shares_answer plain = adl_shares_solve(shares, &one.problem);
+        shares->wide = true;
+        const struct adl_shares_answer wide = adl_shares_solve(shares, &other.problem);
+        assert_int_equal(plain.steps, wide.steps);
+        assert_memory_equal(&plain.goal, &wide.goal, sizeof plain.goal);
+        assert_memory_equal(one.kinds, other.kinds, sizeof one.kinds);
+    }
+    adl_shares_destroy(shares);
+    if (!has_long_vectors) {
+        print_message("skipped: this processor has no AVX2\n");
+        skip();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +309,7 @@ int main(void)
         cmocka_unit_test(the_least_sum_divides_by_roots),
         cmocka_unit_test(no_exchange_lowers_the_sum),
         cmocka_unit_test(the_centre_treats_equals_equally),
+        cmocka_unit_test(any_processor_gives_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

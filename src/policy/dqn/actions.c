@@ -188,12 +188,12 @@ uint32_t adl_actions_overdue(const struct adl_actions *actions, const struct adl
     double most = actions->guard;
     uint32_t found = ADL_NONE;
     for (uint32_t i = 0; i < queue->heap_count; i++) {
-        const uint32_t slot = queue->lanes[queue->heap[i]].jobs.first;
-        const double waits = (double)adl_state_waited_us(state, slot);
-        if (waits <= most * (actions->typical_us + (double)state->nodes[slot].weight))
+        const struct adl_lane *lane = &queue->lanes[queue->heap[i]];
+        const double waits = (double)adl_state_waited_us(state, lane->jobs.first);
+        if (waits <= most * (actions->typical_us + (double)lane->first_weight))
             continue;
-        most = waits / (actions->typical_us + (double)state->nodes[slot].weight);
-        found = slot;
+        most = waits / (actions->typical_us + (double)lane->first_weight);
+        found = lane->jobs.first;
     }
     return found;
 }

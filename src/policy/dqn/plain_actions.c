@@ -13,6 +13,7 @@ struct start {
 struct starts {
     struct start list[ADL_ACTION_STARTS];
     uint32_t count;
+    uint32_t most_free; /* GPUs of the type that has most */
 };
 
 static bool before(const struct adl_state *state, const struct start *a, const struct start *b)
@@ -88,10 +89,10 @@ static void add_lane(struct adl_actions *actions, const struct adl_state *state,
                      struct starts *starts)
 {
     const uint32_t oldest = lane->jobs.first;
+    if (!actions->share && (lane->shape.gpus > starts->most_free || !adl_fit_room(state, oldest)))
+        return;
     uint32_t shortest = adl_order_next_light(state->nodes, &lane->jobs, ADL_NONE, state->nodes[lane->jobs.root].least);
     shortest = shortest == oldest ? ADL_NONE : shortest;
-    if (!actions->share && !adl_fit_room(state, oldest))
-        return;
     if (!actions->has_reservation) {
         add_starts(actions, state, oldest, shortest, starts);
         return;
@@ -147,7 +148,10 @@ static void list_wait(struct adl_actions *actions)
 void adl_plain_actions_find(struct adl_actions *actions, const struct adl_state *state, double typical_us)
 {
     struct starts starts;
-    starts.count = 0;
+    starts.count = starts.most_free = 0;
+    for (uint32_t t = 0; t < state->cluster->type_count; t++)
+        if (state->pool.free_gpus[t] > starts.most_free)
+            starts.most_free = state->pool.free_gpus[t];
     actions->count = actions->gpu_count = 0;
     actions->has_reservation = false;
     actions->overdue = actions->reserved = ADL_NONE;

@@ -90,6 +90,20 @@ static void hold(struct adl_preemptive_list *list, uint32_t slot, uint16_t type,
     list->holding_count++;
 }
 
+/* Sets the key of a job that holds GPUs if that leaves it between the same two; keys of neighbours must differ from
+ * it, because among equal ones the last that was ranked comes last. */
+static bool rerank_in_place(struct adl_preemptive_list *list, uint32_t slot, int64_t key)
+{
+    struct adl_order_node *node = &list->nodes[slot];
+    if ((node->previous != ADL_NONE && list->nodes[node->previous].key >= key) ||
+        (node->next != ADL_NONE && list->nodes[node->next].key <= key))
+        return false;
+    node->key = key;
+    if (list->preemptor == slot)
+        list->preemptor = ADL_NONE;
+    return true;
+}
+
 void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot, int64_t key)
 {
     const struct adl_preemptive_job job = list->jobs[slot];
@@ -99,7 +113,7 @@ void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot,
         /* The lane stays valid while it is empty: only adl_queue_lane() recycles empty lanes. */
         adl_queue_remove(&list->queue, slot, job.lane);
         adl_queue_push(&list->queue, slot, job.lane, key, 0);
-    } else {
+    } else if (!rerank_in_place(list, slot, key)) {
         adl_preemptive_list_remove(list, slot);
         hold(list, slot, job.type, key);
     }
@@ -136,6 +150,8 @@ void adl_preemptive_list_explain(const struct adl_preemptive_list *list, const s
                                  struct adl_plan *plan)
 {
     const struct adl_command *command = &plan->commands[plan->command_count - 1];
+    if (plan->reasons_unread)
+        return;
     if (command->kind == ADL_COMMAND_PREEMPT) {
         adl_plan_because(plan, list->reason(list->reason_context, state, command->job, wanted, true));
         return;
@@ -488,17 +504,20 @@ static enum verdict serve(struct adl_preemptive_list *list, const struct adl_sta
     return verdict;
 }
 
+/* Those that stop are mostly the last in rank. */
 static void begin_decision(struct adl_preemptive_list *list, const struct adl_state *state)
 {
+    uint32_t unseen = state->stopping_jobs;
     list->reservation_count = 0;
     list->blocks = false;
     list->by_count = true;
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
         list->reserved[t] = list->stopping[t] = 0;
-        for (uint32_t v = state->stopping_jobs ? list->holding[t].first : ADL_NONE; v != ADL_NONE;
-             v = list->nodes[v].next)
-            if (state->jobs[v].phase == ADL_PHASE_STOPPING)
+        for (uint32_t v = list->holding[t].last; v != ADL_NONE && unseen > 0; v = list->nodes[v].previous)
+            if (state->jobs[v].phase == ADL_PHASE_STOPPING) {
                 list->stopping[t] += state->jobs[v].spec.gpus;
+                unseen--;
+            }
     }
 }
 

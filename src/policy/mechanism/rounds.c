@@ -430,6 +430,7 @@ int adl_rounds_decide(struct adl_rounds *self, const struct adl_state *state, ad
                       void *context, struct adl_plan *plan)
 {
     const int status = decide(self, state, allocate, context, plan);
-    give_reasons(self, state, plan);
+    if (!plan->reasons_unread)
+        give_reasons(self, state, plan);
     return status;
 }
