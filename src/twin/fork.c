@@ -308,6 +308,7 @@ int adl_fork_create(const struct adl_fork_config *config, struct adl_fork **ret,
         engine.observers[0] = config->observer;
         engine.observer_count = 1;
         engine.clock_ns = NULL;
+        engine.reasons_unread = true;
         status = adl_engine_create(&engine, &fork->engine, err);
     }
     if (status)

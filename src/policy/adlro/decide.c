@@ -58,7 +58,8 @@ static uint32_t next_job(struct adlro *self, const struct adl_state *state, cons
 
 /* ---- the plan ---- */
 
-static struct adl_place_view view_of(const struct adlro *self, const struct adl_state *state)
+static struct adl_place_view view_of(const struct adlro *self, const struct adl_state *state,
+                                     const struct adl_plan *plan)
 {
     return (struct adl_place_view){.state = state,
                                    .profile = self->profile,
@@ -68,7 +69,8 @@ static struct adl_place_view view_of(const struct adlro *self, const struct adl_
                                    .factors = &self->factors,
                                    .price_weight = self->price_weight,
                                    .delay_weight = self->delay_weight,
-                                   .wait_weight = ADL_WAIT_WEIGHT};
+                                   .wait_weight = ADL_WAIT_WEIGHT,
+                                   .reasons_unread = plan->reasons_unread};
 }
 
 /* Starts a job at the place that was chosen for it. */
@@ -79,8 +81,9 @@ static int start(struct adlro *self, const struct adl_state *state, uint32_t slo
     if (!gpus || !adl_free_profile_take(self->profile, slot, place->type, &place->opening, gpus) ||
         adl_plan_start(plan, slot, state->jobs[slot].spec.gpus))
         return ADL_EREFUSED;
-    adl_plan_because(plan, adl_place_reason(state, slot, self->places, self->planned, self->planned_count, &self->due,
-                                            self->ranked));
+    if (!plan->reasons_unread)
+        adl_plan_because(plan, adl_place_reason(state, slot, self->places, self->planned, self->planned_count,
+                                                &self->due, self->ranked));
     return 0;
 }
 
@@ -88,7 +91,7 @@ static int start(struct adlro *self, const struct adl_state *state, uint32_t slo
 static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
     struct adl_place *place = &self->places[slot];
-    const struct adl_place_view view = view_of(self, state);
+    const struct adl_place_view view = view_of(self, state, plan);
     place->rank = ++self->turn;
     adl_place_expect(&self->rank_time, state, slot, place);
     adl_place_choose(&view, slot, place);
@@ -109,7 +112,7 @@ static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t 
 /* A job behind the planned ones: 1 if it starts, else 0, or a failure. */
 static int try_leftover(struct adlro *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
-    const struct adl_place_view view = view_of(self, state);
+    const struct adl_place_view view = view_of(self, state, plan);
     adl_place_leftover(&view, slot, self->last_us, &self->places[slot]);
     if (self->places[slot].opening.start_us == INT64_MAX)
         return 0;
@@ -218,9 +221,9 @@ static int plan_due(struct adlro *self, const struct adl_state *state, struct ad
 
 /* It keeps the place of an earlier decision. One GPU that comes free later takes nothing from those that are free now:
  * the profile has to know of gangs only. */
-static bool keep_job(struct adlro *self, const struct adl_state *state, uint32_t slot)
+static bool keep_job(struct adlro *self, const struct adl_state *state, uint32_t slot, const struct adl_plan *plan)
 {
-    const struct adl_place_view view = view_of(self, state);
+    const struct adl_place_view view = view_of(self, state, plan);
     if (!adl_place_keep(&view, slot, &self->places[slot]))
         return false;
     if (state->jobs[slot].spec.gpus > 1)
@@ -241,7 +244,7 @@ static int plan_ranked(struct adlro *self, const struct adl_state *state, uint32
             return 0;
         if ((slot = next_job(self, state, plan)) == ADL_NONE)
             return 0;
-        if (!whole && keep_job(self, state, slot))
+        if (!whole && keep_job(self, state, slot, plan))
             continue;
         if (plan_job(self, state, slot, plan))
             return ADL_EREFUSED;

@@ -116,7 +116,7 @@ static void offer_types(const struct adl_place_view *view, uint32_t slot, bool a
 void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct adl_place *place)
 {
     offer_types(view, slot, false, place);
-    if (place->opening.start_us == view->state->now_us)
+    if (place->opening.start_us == view->state->now_us && !view->reasons_unread)
         offer_types(view, slot, true, place);
 }
 

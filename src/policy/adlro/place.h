@@ -35,7 +35,8 @@ struct adl_place_view {
     const struct adl_energy *energy;       /* NULL: it has no price */
     const struct adl_job_factors *factors; /* of prices and waiting for each job; NULL: there are none */
     double price_weight, delay_weight;
-    double wait_weight; /* above 1: the wait for a planned place tends to be longer than believed */
+    double wait_weight;  /* above 1: the wait for a planned place tends to be longer than believed */
+    bool reasons_unread; /* the cost on the next best type, which only reasons have, may be left out */
 };
 
 /* A job that joins the queue: nowhere yet, and what is left of its run. */
