@@ -13,7 +13,10 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as problem:
+    sys.exit(f"{Path(__file__).name} needs numpy (package python3-numpy): {problem}")
 
 try:
     import adlro

@@ -15,7 +15,7 @@ struct adl_choice_options {
 
 #define ADL_SET_HELP                                                                                                   \
     "an option of a policy, [POLICY.]OPTION=VALUE; without POLICY for all that have it; may be repeated"
-#define ADL_VARIANTS_HELP "YAML with variants: policies with options and a name of their own, for use with --policies"
+#define ADL_VARIANTS_HELP "YAML with variants: policies with options and a name of their own, chosen by that name"
 
 #define ADL_PLUGIN_HELP "a policy of your own: a shared object (adlro/policy.h) or a program (.py); may be repeated"
 

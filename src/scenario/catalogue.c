@@ -133,7 +133,7 @@ int adl_catalogue_refuse_type(const struct adl_catalogue *catalogue, const char 
     for (uint32_t i = 0; i < catalogue->type_count; i++)
         adl_suggest_offer(&suggest, catalogue->types[i].gpu.name);
     return adl_fail(err, ADL_EINVAL, "the catalogue has no type %s%s", adl_quote(name, quoted),
-                    adl_suggest_phrase(&suggest, phrase));
+                    suggest.best ? adl_suggest_phrase(&suggest, phrase) : " (`adlro gpus` lists them)");
 }
 
 /* Gives the type the figures of the one that it is like, where it has none of its own. */

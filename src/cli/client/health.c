@@ -13,7 +13,6 @@ static const struct adl_verb verb = {
     .summary =
         "Shows GPUs that run below their type and GPU types whose speed has changed: by how much, since when, and "
         "what jobs lost to it; and whether predictions of run times hold.",
-    .operands = "",
     .operands_max = 0,
     .options = table,
     .option_count = sizeof table / sizeof *table,

@@ -65,30 +65,48 @@ static int make_body(const struct options *o, const char *limit, cJSON **ret, st
     return 0;
 }
 
+/* Who set the limit, and until when; nothing if nobody did. */
+static void print_source(struct adl_text *text, const cJSON *answer)
+{
+    const double until_s = adl_member_number(answer, "until_s", 0);
+    const char *source = adl_member_text(answer, "source");
+    char moment[ADL_DURATION_SIZE];
+    if (strcmp(source, "none") == 0)
+        return;
+    adl_text_put(text, " (");
+    adl_display_put(text, source, ADL_DISPLAY_ALL);
+    if (until_s > 0)
+        adl_text_printf(text, ", until %s", adl_moment_print(until_s, moment));
+    adl_text_put(text, ")");
+}
+
+static void print_entry(struct adl_text *text, const cJSON *entry)
+{
+    const int minute = (int)adl_member_number(entry, "minute", 0);
+    const double limit_w = adl_member_number(entry, "limit_w", 0);
+    adl_text_printf(text, "%02d:%02d  ", minute / 60, minute % 60);
+    if (limit_w > 0)
+        adl_text_printf(text, "%.0f W\n", limit_w);
+    else
+        adl_text_put(text, "no limit\n");
+}
+
 static void print(struct adl_text *text, const cJSON *answer)
 {
-    const double limit_w = adl_member_number(answer, "limit_w", 0), until_s = adl_member_number(answer, "until_s", 0);
+    const double limit_w = adl_member_number(answer, "limit_w", 0);
     const cJSON *entry;
-    char moment[ADL_DURATION_SIZE];
     if (limit_w > 0)
         adl_text_printf(text, "All GPUs together may draw %.0f W", limit_w);
     else
         adl_text_put(text, "There is no power limit");
-    adl_text_put(text, " (");
-    adl_display_put(text, adl_member_text(answer, "source"), ADL_DISPLAY_ALL);
-    if (until_s > 0)
-        adl_text_printf(text, ", until %s", adl_moment_print(until_s, moment));
-    adl_text_put(text, ")\n");
+    print_source(text, answer);
+    adl_text_put(text, "\n");
     if (!adl_member_flag(answer, "followed")) {
         adl_text_put(text, "Policy ");
         adl_display_put(text, adl_member_text(answer, "policy"), ADL_DISPLAY_ALL);
         adl_text_put(text, " cannot follow one; gogh can\n");
     }
-    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(answer, "schedule"))
-    {
-        const int minute = (int)adl_member_number(entry, "minute", 0);
-        adl_text_printf(text, "%02d:%02d  %.0f W\n", minute / 60, minute % 60, adl_member_number(entry, "limit_w", 0));
-    }
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(answer, "schedule")) print_entry(text, entry);
 }
 
 static int run(int argc, char **argv)

@@ -21,7 +21,6 @@ static const struct adl_verb verb = {
     .name = "promote",
     .summary = "Puts the policy that shadows in force, once its gain is shown. The policy before shadows it then, and "
                "decides again if it would have done better. For administrators.",
-    .operands = "",
     .operands_max = 0,
     .options = table,
     .option_count = sizeof table / sizeof *table,

@@ -38,6 +38,7 @@ static const struct adl_verb verb = {
     .options = table,
     .option_count = sizeof table / sizeof *table,
     .example = "adlro discover --out box.yaml\n"
+               "adlro discover --nvidia-smi node1.xml --nvidia-smi node2.xml --out cluster.yaml\n"
                "adlro discover --slurm /etc/slurm/slurm.conf --out cluster.yaml\n"
                "adlro replay jobs.csv --cluster cluster.yaml",
 };
