@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Of the time that a running job has left: so long its end is taken to be the same, where effort is saved. */
-#define KEPT_SHARE 0.0625
+#define KEPT_SHARE 0.125
 
 /* ---- reading the state ---- */
 
