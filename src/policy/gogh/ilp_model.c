@@ -13,7 +13,7 @@
 #define GROUPS_FULL 128 /* with more groups these limits shrink in proportion */
 #define EXACT_GPUS  256 /* on larger clusters the exact solver, whose work grows with the groups, is not asked */
 #define GAP         0.001
-#define SHORT_US    60000000 /* for so long after a plan that broke the power limit no other one is tried without it */
+#define SHORT_NEXT  4 /* so many programs after a plan that broke the power limit, none is tried without the limit */
 
 int adl_ilp_model_create(struct adl_ilp_model *ret, const struct adl_policy_config *config,
                          const struct adl_cluster *cluster, struct adl_cost_model *cost_model)
@@ -489,11 +489,13 @@ void adl_ilp_model_solve(struct adl_ilp_model *ilp, const struct adl_state *stat
                          const struct adl_gpu_reservations *reservations, struct adl_allotment_answer *ret)
 {
     ilp->reservations = reservations;
-    if (!ilp->promised_first && (ilp->power_limit_w <= 0 || state->now_us >= ilp->short_until_us)) {
+    if (!ilp->promised_first && (ilp->power_limit_w <= 0 || ilp->short_next == 0)) {
         solve_at_once(ilp, state, ret);
         if (keeps_limit(ilp))
             return;
-        ilp->short_until_us = state->now_us + SHORT_US;
+        ilp->short_next = SHORT_NEXT;
+    } else if (ilp->short_next > 0) {
+        ilp->short_next--;
     }
     adl_cost_model_put_promised_first(ilp->cost_model, true);
     gather(ilp, state);

@@ -49,7 +49,7 @@ struct adl_ilp_model {
     uint32_t cap_count;
     double power_limit_w;   /* of all GPUs together; 0 = none */
     bool promised_first;    /* jobs with an SLA that can still be met are served before all others, limit or not */
-    int64_t short_until_us; /* until then power is taken to be short, so they are, too */
+    uint32_t short_next;    /* in so many programs power is taken to be short, so they are, too */
     double stopping_w;      /* draw beyond idle of stopping jobs */
     bool changes_with_time; /* the features of some waiting jobs do */
     bool share;             /* jobs may share a GPU */
