@@ -187,20 +187,6 @@ static void close_dialog(void)
     await("!document.querySelector('dialog[open]')");
 }
 
-/* A busy machine may lose a key that comes while a dialog closes: it is pressed again, as a person would. */
-static void press_until(const char *key, const char *expression)
-{
-    for (int tries = 0; tries < 3; tries++) {
-        webdriver_press(&lab.browser, key);
-        for (int i = 0; i < 20; i++) {
-            if (is(expression))
-                return;
-            nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-        }
-    }
-    await(expression);
-}
-
 static void run(const char *script)
 {
     cJSON_Delete(webdriver_run(&lab.browser, script));
@@ -497,7 +483,7 @@ static void all_is_reached_by_keys(void **state)
     webdriver_press(&lab.browser, "?");
     await("document.querySelector('#help-dialog').open");
     close_dialog();
-    press_until("g", "document.activeElement.matches('#map .gpu')");
+    webdriver_press_until(&lab.browser, "g", "document.activeElement.matches('#map .gpu')");
     webdriver_press(&lab.browser, "\\uE014"); /* arrow right */
     await("document.activeElement.dataset.gpu === '1'");
     webdriver_press(&lab.browser, "\\uE007"); /* Enter */
