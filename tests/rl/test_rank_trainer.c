@@ -70,7 +70,7 @@ static void training_mends_a_network_that_ranks_badly(void **state)
     for (int f = 0; f <= ADL_RANK_FEATURES; f++)
         bad.params[f] = f == ADL_RANK_REST ? 1 : 0;
     bad.params[ADL_RANK_HIDDEN * (ADL_RANK_FEATURES + 1)] = 4; /* the first hidden unit's, for the rank */
-    bad.params[ADL_RANK_PARAMS - 1] = -2; /* of how much waiting counts: an eighth */
+    bad.params[ADL_RANK_PARAMS - 1] = -2;                      /* of how much waiting counts: an eighth */
     config.begin = &bad;
     train(&config, &before, &after);
     print_message("held-out cost relative to the rule's: %+.1f %%, then %+.1f %%\n", 100 * before, 100 * after);
