@@ -285,13 +285,13 @@ static void draw_jobs(struct adl_workload_stream *stream)
     adl_log_each(logs, count);
     for (uint32_t i = 0; i < count; i++) {
         const double scale = adl_rng_normal_scale(squares[i], logs[i]);
-        factors[2 * i] = workload->mix[stream->choices[draws[i].choice].mix].sigma * (points[i][0] * scale);
-        factors[2 * i + 1] = workload->limits.sigma * (points[i][1] * scale);
+        factors[2 * (size_t)i] = workload->mix[stream->choices[draws[i].choice].mix].sigma * (points[i][0] * scale);
+        factors[2 * (size_t)i + 1] = workload->limits.sigma * (points[i][1] * scale);
     }
     adl_exp_each(factors, 2 * count);
     for (uint32_t i = 0; i < count; i++) {
-        draws[i].duration = factors[2 * i];
-        draws[i].limit = factors[2 * i + 1];
+        draws[i].duration = factors[2 * (size_t)i];
+        draws[i].limit = factors[2 * (size_t)i + 1];
     }
     stream->drawn += count;
 }

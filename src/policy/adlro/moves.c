@@ -78,7 +78,7 @@ double adl_moves_cost_us(const struct adl_moves_view *view, uint32_t slot, uint3
 static bool may_gain(const struct adl_moves_view *view, uint32_t slot)
 {
     const struct adl_job *job = &view->state->jobs[slot];
-    struct adl_rest_factors factors;
+    struct adl_rest_factors factors = {0};
     double here = 0;
     for (uint32_t left = job->eligible & ~(1u << job->type); left; left &= left - 1) {
         const uint32_t type = (uint32_t)__builtin_ctz(left);
