@@ -106,7 +106,10 @@ static void print(struct adl_text *text, const cJSON *answer)
         adl_display_put(text, adl_member_text(answer, "policy"), ADL_DISPLAY_ALL);
         adl_text_put(text, " cannot follow one; gogh can\n");
     }
-    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(answer, "schedule")) print_entry(text, entry);
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(answer, "schedule"))
+    {
+        print_entry(text, entry);
+    }
 }
 
 static int run(int argc, char **argv)
