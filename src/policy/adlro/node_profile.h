@@ -75,11 +75,12 @@ static inline double adl_opening_wait_us(const struct adl_opening *opening, int6
     return opening->delay_us > 0 ? wait_us + delay_weight * (double)opening->delay_us : wait_us;
 }
 
-/* *best becomes this one if that is less, or equal with less spare. */
+/* *best becomes this one if that and the run time are less, or equal with less spare. */
 static inline void adl_opening_offer(const struct adl_opening *opening, int64_t now_us, double delay_weight,
                                      struct adl_opening *best)
 {
-    const double wait_us = adl_opening_wait_us(opening, now_us, delay_weight);
+    const double wait_us =
+        adl_opening_wait_us(opening, now_us, delay_weight) + (double)(opening->run_us - best->run_us);
     const double least_us = best->start_us == INT64_MAX ? 0 : adl_opening_wait_us(best, now_us, delay_weight);
     if (best->start_us == INT64_MAX || wait_us < least_us || (wait_us == least_us && opening->spare < best->spare))
         *best = *opening;

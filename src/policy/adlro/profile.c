@@ -148,12 +148,44 @@ static int64_t earliest_us(const struct adl_free_profile *profile, const struct 
     return least_us > ready_us ? least_us : ready_us;
 }
 
+/* The fastest of these GPUs of a bank, of equal ones the lowest numbered. */
+static uint32_t fastest_of(const struct adl_free_profile *profile, uint32_t bank, uint64_t mask)
+{
+    const double *speed = &profile->state->gpu_speed[profile->cluster->banks[bank].gpu_first];
+    uint32_t best = (uint32_t)__builtin_ctzll(mask);
+    for (uint64_t left = mask & (mask - 1); profile->state->drifted && left; left &= left - 1)
+        best = speed[__builtin_ctzll(left)] > speed[best] ? (uint32_t)__builtin_ctzll(left) : best;
+    return best;
+}
+
+/* How much longer a job takes there because GPUs are slow: on the fastest that are free, or of all if it starts later.
+ */
+static double slowness(const struct adl_free_profile *profile, uint32_t bank, uint32_t gpus, bool now)
+{
+    const struct adl_bank *it = &profile->cluster->banks[bank];
+    uint64_t mask = now ? profile->known[bank] : UINT64_MAX >> (64 - it->gpu_count);
+    double slowest = 1;
+    for (uint32_t i = 0; i < gpus && mask; i++) {
+        const uint32_t at = fastest_of(profile, bank, mask);
+        slowest = fmin(slowest, profile->state->gpu_speed[it->gpu_first + at]);
+        mask &= ~(UINT64_C(1) << at);
+    }
+    return 1 / slowest;
+}
+
 static void find_in_bank(struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t bank,
                          int64_t run_us, double delay_weight, struct adl_opening *best)
 {
+    const int64_t now_us = profile->state->now_us;
+    const bool drifted = profile->state->drifted;
+    struct adl_opening found = {.start_us = INT64_MAX};
     const int64_t start_us = adl_node_profile_find(&profile->nodes[profile->cluster->banks[bank].node], bank, spec,
-                                                   run_us, profile->state->now_us, delay_weight, best);
+                                                   run_us, now_us, delay_weight, drifted ? &found : best);
     profile->bounds[bank] = (struct bank_bound){run_us, start_us, spec->gpus, spec->cpu_cores, spec->memory_mib};
+    if (found.start_us == INT64_MAX)
+        return;
+    found.run_us = (int64_t)((double)run_us * slowness(profile, bank, spec->gpus, found.start_us == now_us));
+    adl_opening_offer(&found, now_us, delay_weight, best);
 }
 
 /* False if no bank has an opening before *until_us. If none has the GPUs now, that becomes the time after the opening
@@ -176,7 +208,7 @@ static bool look_ahead(struct adl_free_profile *profile, const struct adl_job_sp
         return least_us < *until_us;
     find_in_bank(profile, spec, bank, run_us, HUGE_VAL, ret);
     if (ret->start_us > now_us && ret->start_us < *until_us)
-        *until_us = ret->start_us + 1;
+        *until_us = ret->start_us + 1 + (ret->run_us - run_us);
     return true;
 }
 
@@ -195,7 +227,8 @@ static void find_in_banks(struct adl_free_profile *profile, const struct adl_job
     for (uint32_t i = 0; i < type->count; i++) {
         const uint32_t b = type->banks[i];
         if (ready[i] >= until_us || earliest_us(profile, spec, b, run_us, ready[i]) >= until_us ||
-            (until_us == now_us + 1 && best->start_us == now_us && profile->free_in[b] >= best->spare + spec->gpus))
+            (until_us == now_us + 1 && best->start_us == now_us && !profile->state->drifted &&
+             profile->free_in[b] >= best->spare + spec->gpus))
             continue;
         if (b == first.bank) /* it lacks GPUs now: the same is found, without delay */
             adl_opening_offer(&first, now_us, delay_weight, best);
@@ -203,7 +236,7 @@ static void find_in_banks(struct adl_free_profile *profile, const struct adl_job
             find_in_bank(profile, spec, b, run_us, delay_weight, best);
         if (best->start_us == INT64_MAX)
             continue;
-        const double wait_us = adl_opening_wait_us(best, now_us, delay_weight);
+        const double wait_us = adl_opening_wait_us(best, now_us, delay_weight) + (double)(best->run_us - run_us);
         if (wait_us == 0 && best->spare == 0)
             return;
         const int64_t before_us = wait_us < ADL_REMAINING_MAX_US ? now_us + 1 + (int64_t)wait_us : INT64_MAX;
@@ -331,15 +364,14 @@ void adl_free_profile_find_now(struct adl_free_profile *profile, const struct ad
     }
     const int64_t run_us = run_us_on(factors, type, rest_us);
     *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
-    for (uint32_t i = 0; i < it->count && (ret->start_us == INT64_MAX || ret->spare > 0); i++) {
+    for (uint32_t i = 0; i < it->count && (ret->start_us == INT64_MAX || ret->spare > 0 || ret->run_us > run_us); i++) {
         struct adl_opening opening = {.start_us = INT64_MAX};
         if (profile->free_in[it->banks[i]] < spec->gpus ||
             bound_us(profile, spec, it->banks[i], run_us) > profile->state->now_us)
             continue;
         find_in_bank(profile, spec, it->banks[i], run_us, HUGE_VAL, &opening);
-        if (opening.start_us == profile->state->now_us && opening.delay_us == 0 &&
-            (ret->start_us == INT64_MAX || opening.spare < ret->spare))
-            *ret = opening;
+        if (opening.start_us == profile->state->now_us && opening.delay_us == 0)
+            adl_opening_offer(&opening, opening.start_us, HUGE_VAL, ret);
     }
 }
 
@@ -356,8 +388,11 @@ void adl_free_profile_find_in(const struct adl_free_profile *profile, uint32_t s
 static void write_gpus(struct adl_free_profile *profile, uint32_t b, uint32_t count, uint32_t *ret_gpus)
 {
     uint64_t mask = profile->known[b];
-    for (uint32_t i = 0; i < count && mask; i++, mask &= mask - 1)
-        ret_gpus[i] = profile->cluster->banks[b].gpu_first + (uint32_t)__builtin_ctzll(mask);
+    for (uint32_t i = 0; i < count && mask; i++) {
+        const uint32_t at = fastest_of(profile, b, mask);
+        ret_gpus[i] = profile->cluster->banks[b].gpu_first + at;
+        mask &= ~(UINT64_C(1) << at);
+    }
     profile->free_in[b] = (uint8_t)(profile->free_in[b] - count);
     profile->known[b] = mask; /* what was read of the node is no longer true */
     profile->due_us[profile->cluster->banks[b].node] = ADL_STALE;
