@@ -354,7 +354,7 @@ static void a_running_job_is_stopped_for_one_that_needs_much_less(void **unused)
         assert_int_equal(decide_at(100), stops == 1);
         if (stops == 1) {
             assert_int_equal(plan.commands[0].kind, ADL_COMMAND_PREEMPT);
-            assert_int_equal(plan.commands[0].reason.rule, ADL_RULE_FOR_LESS_WORK);
+            assert_int_equal(plan.commands[0].reason.rule, ADL_RULE_FOR_SHORTER);
             assert_int_equal(plan.commands[0].reason.other, 1);
             submit(2, 101, 1, 5, 0);
             assert_int_equal(decide_at(101), 0);
@@ -364,6 +364,41 @@ static void a_running_job_is_stopped_for_one_that_needs_much_less(void **unused)
         }
         close_policy();
     }
+}
+
+/* Eight jobs that need 900 s more hold a node when a gang of 100 s comes. It takes nearly as much GPU time as each of
+ * them has left, but would wait for all of them: 900 s against 100 s that each of them loses. */
+static void running_jobs_are_stopped_for_a_short_gang(void **unused)
+{
+    (void)unused;
+    for (int stops = 0; stops < 2; stops++) {
+        open_types(1, 8, "");
+        for (uint32_t slot = 0; slot < 8; slot++) {
+            submit(slot, 0, 1, 1000, 0);
+            now->jobs[slot].spec.flags |= ADL_JOB_PREEMPTIBLE;
+        }
+        assert_int_equal(decide_at(0), 8);
+        submit(8, 100, 8, stops ? 100 : 500, 0);
+        assert_int_equal(decide_at(100), stops ? 8 : 0);
+        for (uint32_t i = 0; i < plan.command_count; i++)
+            assert_int_equal(plan.commands[i].kind, ADL_COMMAND_PREEMPT);
+        close_policy();
+    }
+}
+
+/* Of the eight GPUs of a node all but two run at half speed: a job takes one of these two, then one the other. */
+static void a_job_takes_gpus_that_are_not_slow(void **unused)
+{
+    (void)unused;
+    open_types(1, 8, "");
+    for (uint32_t gpu = 0; gpu < 8; gpu++)
+        adl_state_set_gpu_speed(now, gpu, gpu == 3 || gpu == 6 ? 1 : 0.5);
+    submit(0, 0, 1, 100, 0);
+    submit(1, 0, 1, 100, 0);
+    assert_int_equal(decide_at(0), 2);
+    assert_int_equal(now->jobs[0].first_gpu, 3);
+    assert_int_equal(now->jobs[1].first_gpu, 6);
+    close_policy();
 }
 
 /* A stop that costs 200 s has to gain 5 times that: 900 s do not suffice, 1,900 s do. */
@@ -411,6 +446,8 @@ int main(void)
         cmocka_unit_test(a_running_job_moves_to_the_fast_type_and_its_target_is_held),
         cmocka_unit_test(a_running_job_moves_so_that_a_waiting_one_gets_its_gpu),
         cmocka_unit_test(a_running_job_is_stopped_for_one_that_needs_much_less),
+        cmocka_unit_test(running_jobs_are_stopped_for_a_short_gang),
+        cmocka_unit_test(a_job_takes_gpus_that_are_not_slow),
         cmocka_unit_test(a_stop_has_to_gain_several_times_its_cost),
         cmocka_unit_test(jobs_behind_the_planned_ones_take_gpus_that_are_left),
     };

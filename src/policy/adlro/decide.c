@@ -41,7 +41,7 @@ static void rank_queue(struct adlro *self, const struct adl_state *state, const 
         for (uint32_t s = queue->lanes[queue->heap[i]].jobs.first; s != ADL_NONE; s = queue->nodes[s].next)
             if (!self->places[s].due && !is_served(self, plan, s)) {
                 adl_ranking_add(&self->ranking, adl_adlro_score(self, state, s), s);
-                adl_stops_offer(&self->stops, state, self->places, s);
+                adl_stops_offer(&self->stops, self->places, s);
             }
     adl_ranking_sort(&self->ranking, state);
 }

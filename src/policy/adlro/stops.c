@@ -13,13 +13,13 @@
  * so long nobody is looked for again whose GPUs it could take. */
 #define KEPT_SHARE 0.0625
 
-/* GPU time that a victim needs for each of its attempts, relative to the job that it is stopped for. */
+/* Run time that a victim needs for each of its attempts, relative to the job that it is stopped for. */
 #define LEAST_RATIO 1.5
 
 /* Its rank, relative to that which the victim would have. */
 #define LEAST_RANK 2
 
-/* Running jobs of one bank that may be stopped, those that need most GPU time first. */
+/* Running jobs of one bank that may be stopped, those that need most run time first. */
 struct victims {
     struct victim {
         uint32_t slot, gpus; /* gpus: in this bank */
@@ -33,7 +33,7 @@ struct capture {
     struct victims victims;
     uint32_t bank; /* ADL_NONE: nowhere */
     int64_t run_us;
-    double need_us;
+    double need_us; /* run time that a completion costs there */
     double cost_us; /* without what its victims lose */
     double share;   /* its need relative to that of its victims: less is better */
 };
@@ -97,30 +97,23 @@ void adl_stops_begin(struct adl_stops *stops)
     stops->least_count = 0;
 }
 
-static double gpu_time_us(const struct adl_state *state, const struct adl_place *places, uint32_t slot)
+void adl_stops_offer(struct adl_stops *stops, const struct adl_place *places, uint32_t slot)
 {
-    return places[slot].need_us * state->jobs[slot].spec.gpus;
-}
-
-void adl_stops_offer(struct adl_stops *stops, const struct adl_state *state, const struct adl_place *places,
-                     uint32_t slot)
-{
-    const double own_us = gpu_time_us(state, places, slot);
+    const double own_us = places[slot].need_us;
     uint32_t *least = stops->least, at = stops->least_count;
-    if (at == ADL_STOPS_WAITING && !(own_us < gpu_time_us(state, places, least[--at])))
+    if (at == ADL_STOPS_WAITING && !(own_us < places[least[--at]].need_us))
         return;
     stops->least_count += at == stops->least_count;
-    for (; at > 0 && own_us < gpu_time_us(state, places, least[at - 1]); at--)
+    for (; at > 0 && own_us < places[least[at - 1]].need_us; at--)
         least[at] = least[at - 1];
     least[at] = slot;
 }
 
-/* GPU time that a running job with left_us to go needs to complete, less the price of a stop. */
+/* Run time that a running job with left_us to go needs to complete, less the price of a stop. */
 static double need_us(const struct search *search, uint32_t slot, double left)
 {
     const struct adl_moves_view *view = search->view;
-    const int64_t price_us = adl_stop_price_us(view->state, slot, view->switch_us, view->stop_margin);
-    return (left - (double)price_us) * view->state->jobs[slot].spec.gpus;
+    return left - (double)adl_stop_price_us(view->state, slot, view->switch_us, view->stop_margin);
 }
 
 static void add_victim(struct victims *victims, uint32_t slot, double need)
@@ -215,7 +208,6 @@ static bool keep_victims(const struct adl_moves_view *view, uint32_t slot, uint3
 static void offer_bank(const struct search *search, uint32_t bank, struct capture *offer, struct capture *best)
 {
     const struct adl_moves_view *view = search->view;
-    const double run_us = offer->need_us / view->state->jobs[search->slot].spec.gpus;
     double cost_us = offer->cost_us;
     list_victims(search, bank, LEAST_RATIO * offer->need_us, &offer->victims);
     if (!keep_victims(view, search->slot, bank, &offer->victims))
@@ -223,7 +215,7 @@ static void offer_bank(const struct search *search, uint32_t bank, struct captur
     offer->share = 0;
     for (uint32_t v = 0; v < offer->victims.count; v++) {
         const struct victim *victim = &offer->victims.list[v];
-        cost_us += run_us + (double)adl_stop_cost_us(view->state, victim->slot, view->switch_us);
+        cost_us += offer->need_us + (double)adl_stop_cost_us(view->state, victim->slot, view->switch_us);
         offer->share += offer->need_us / victim->need_us;
     }
     if (cost_us > search->place->cost_us || offer->share >= best->share)
@@ -248,7 +240,7 @@ static void find_capture(const struct search *search, const struct adl_moves *mo
         const double factor = adl_rest_factor(view->corrections, state, search->slot, type, false);
         uint32_t looked_at = 0;
         offer.run_us = 1 + (int64_t)(search->place->rest_us * factor);
-        offer.need_us = cost_us * factor * job->spec.gpus;
+        offer.need_us = cost_us * factor;
         offer.cost_us = cost_us * factor * (1 + view->price_weight * view->prices->of[type] * job->spec.gpus);
         if (offer.cost_us + cost_us * factor + (double)view->switch_us > search->place->cost_us)
             continue; /* whomever it stops, it gains too little */
@@ -270,8 +262,8 @@ static int stop_victims(const struct capture *capture, uint32_t slot, struct adl
         const struct victim *victim = &capture->victims.list[v];
         if (adl_plan_preempt(plan, victim->slot))
             return ADL_EREFUSED;
-        adl_plan_because(
-            plan, adl_reason_make(ADL_RULE_FOR_LESS_WORK, slot, victim->need_us * 1e-6, capture->need_us * 1e-6));
+        adl_plan_because(plan,
+                         adl_reason_make(ADL_RULE_FOR_SHORTER, slot, victim->need_us * 1e-6, capture->need_us * 1e-6));
     }
     return 0;
 }

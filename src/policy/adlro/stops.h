@@ -1,7 +1,7 @@
 /* stops: running jobs that are stopped because a waiting job needs their GPUs more.
  *
- * A waiting job takes the GPUs of running ones in one bank if each of them needs much more GPU time to complete there
- * than it does, after the price of the stop, and if it gains more than they lose: it starts now instead of at its
+ * A waiting job takes the GPUs of running ones in one bank if each of them needs much more time to complete there than
+ * it does, after the price of the stop, and if it gains more than they lose: it starts now instead of at its
  * planned place, and they run later by its run time and what a stop costs. Both times are the belief's expected cost of
  * a completion, so that a job of which little is known gets a chance, and one that has outlived most jobs gives way.
  * The GPUs are held for the waiting job until the others have stopped. */
@@ -11,14 +11,14 @@
 #include "policy/adlro/moves.h"
 #include "policy/adlro/place.h"
 
-/* Waiting jobs for which others may be stopped: those that need least GPU time, because one that has waited long comes
+/* Waiting jobs for which others may be stopped: those that need least run time, because one that has waited long comes
  * first in rank, but gains less than is lost. */
 #define ADL_STOPS_WAITING 4
 
 struct adl_stops {
     uint64_t *seen; /* [bank] the last search that looked at it */
     uint64_t search;
-    uint32_t least[ADL_STOPS_WAITING]; /* waiting jobs that need least GPU time when last offered, least first */
+    uint32_t least[ADL_STOPS_WAITING]; /* waiting jobs that need least run time when last offered, least first */
     uint32_t least_count;
     uint32_t gpus;
     struct adl_stop_try {
@@ -39,8 +39,7 @@ void adl_stops_clear(struct adl_stops *stops);                                  
 
 /* Each waiting job is offered after that. places [slot]. */
 void adl_stops_begin(struct adl_stops *stops);
-void adl_stops_offer(struct adl_stops *stops, const struct adl_state *state, const struct adl_place *places,
-                     uint32_t slot);
+void adl_stops_offer(struct adl_stops *stops, const struct adl_place *places, uint32_t slot);
 
 /* Adds stops for the first of these planned jobs that they pay for, if any: 1, else 0, or ADL_EREFUSED. */
 int adl_stops_decide(struct adl_stops *stops, struct adl_moves *moves, const struct adl_moves_view *view,
