@@ -231,6 +231,27 @@ static void speeds_that_jobs_report_are_corrected_across_nodes_only(void **unuse
     adl_cluster_clear(&cluster);
 }
 
+/* Links of 1 and 31 times the network: 1.65 times as long across nodes at least, 1 + 0.2 * 30 times behind fast links.
+ */
+static void a_run_across_nodes_costs_more_where_links_are_much_faster_than_the_network(void **unused)
+{
+    (void)unused;
+    struct adl_cluster links = {.network_gbs = 10};
+    struct adl_corrections *corrections;
+    fixture_types(&links, 2);
+    fixture_node(&links, 0, 4);
+    fixture_node(&links, 1, 4);
+    links.nodes[0].link_gbs = 10;
+    links.nodes[1].link_gbs = 310;
+    assert_int_equal(adl_corrections_create(&links, &corrections), 0);
+    assert_close(adl_corrections_across(corrections, 1), exp(0.5));
+    adl_corrections_know_links(corrections, &links);
+    assert_close(adl_corrections_across(corrections, 0), exp(0.5));
+    assert_close(adl_corrections_across(corrections, 1), 7);
+    adl_corrections_destroy(corrections);
+    adl_cluster_clear(&links);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +262,7 @@ int main(void)
         cmocka_unit_test(a_frugal_objective_forgets_prices_while_nobody_waits),
         cmocka_unit_test(the_network_is_used_if_energy_has_no_weight),
         cmocka_unit_test(speeds_that_jobs_report_are_corrected_across_nodes_only),
+        cmocka_unit_test(a_run_across_nodes_costs_more_where_links_are_much_faster_than_the_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

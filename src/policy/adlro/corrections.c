@@ -16,6 +16,12 @@
 #define TYPE_DOUBT 4
 #define SPAN_DOUBT 1
 
+/* Run time across nodes relative to one node, at least: e^0.5. */
+#define ACROSS_LEAST 1.6487212707001282
+
+/* Of the time of a step in one node, spent on its link. */
+#define LINK_SHARE 0.2
+
 struct cell {
     double count, sum;
 };
@@ -27,6 +33,7 @@ struct adl_corrections {
     double *type_terms; /* [class][type] */
     double gang_terms[CLASSES_MAX][GANGS];
     double span_terms[CLASSES_MAX];
+    double across[ADL_TYPES_MAX]; /* prior of a run across nodes */
     bool measured[CLASSES_MAX];
     double *factors; /* [class][type][gang][across] their exponentials, because they are read often */
 };
@@ -37,6 +44,8 @@ int adl_corrections_create(const struct adl_cluster *cluster, struct adl_correct
     if (!corrections)
         return ADL_ENOMEM;
     corrections->types = cluster->type_count;
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        corrections->across[t] = ACROSS_LEAST;
     corrections->cells = calloc((size_t)CLASSES_MAX * cluster->type_count * GANGS * 2, sizeof *corrections->cells);
     corrections->type_terms = calloc((size_t)CLASSES_MAX * cluster->type_count, sizeof *corrections->type_terms);
     corrections->factors = calloc((size_t)CLASSES_MAX * cluster->type_count * GANGS * 2, sizeof *corrections->factors);
@@ -63,9 +72,30 @@ void adl_corrections_copy(struct adl_corrections *to, const struct adl_correctio
 {
     const struct adl_corrections own = *to;
     *to = *from;
+    memcpy(to->across, own.across, sizeof to->across); /* not learned */
     ADL_COPY_ARRAY(to, own, from, cells, (size_t)CLASSES_MAX * from->types * GANGS * 2);
     ADL_COPY_ARRAY(to, own, from, type_terms, (size_t)CLASSES_MAX * from->types);
     ADL_COPY_ARRAY(to, own, from, factors, (size_t)CLASSES_MAX * from->types * GANGS * 2);
+}
+
+void adl_corrections_know_links(struct adl_corrections *corrections, const struct adl_cluster *cluster)
+{
+    double link_gbs[ADL_TYPES_MAX] = {0}; /* of a type's GPUs, in all */
+    if (!(cluster->network_gbs > 0))
+        return;
+    for (uint32_t b = 0; b < cluster->bank_count; b++)
+        link_gbs[cluster->banks[b].type] +=
+            cluster->nodes[cluster->banks[b].node].link_gbs * cluster->banks[b].gpu_count;
+    for (uint32_t t = 0; t < cluster->type_count; t++) {
+        const double gpus = cluster->type_gpus[t] > 0 ? cluster->type_gpus[t] : 1;
+        const double across = 1 - LINK_SHARE + LINK_SHARE * link_gbs[t] / (cluster->network_gbs * gpus);
+        corrections->across[t] = across > ACROSS_LEAST ? across : ACROSS_LEAST;
+    }
+}
+
+double adl_corrections_across(const struct adl_corrections *corrections, uint32_t type)
+{
+    return corrections->across[type];
 }
 
 void adl_corrections_reset(struct adl_corrections *corrections)

@@ -14,6 +14,11 @@ void adl_corrections_destroy(struct adl_corrections *corrections);              
 void adl_corrections_copy(struct adl_corrections *to, const struct adl_corrections *from);
 void adl_corrections_reset(struct adl_corrections *corrections); /* as after create */
 
+/* Run time across nodes relative to one node, until completed jobs or measured speeds tell: 1.65, or more where the
+ * links within nodes of the type are known to be much faster than the network between them. */
+void adl_corrections_know_links(struct adl_corrections *corrections, const struct adl_cluster *cluster);
+double adl_corrections_across(const struct adl_corrections *corrections, uint32_t type);
+
 /* A job completed. log_ratio: ln(actual / predicted run time). */
 void adl_corrections_learn(struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
                            bool across, double log_ratio);

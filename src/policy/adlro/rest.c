@@ -2,9 +2,6 @@
 
 #include "predict/belief.h"
 
-/* Across nodes, until completed jobs or measured speeds tell: e^0.5. */
-#define ACROSS_PRIOR 1.6487212707001282
-
 /* Without a belief: a job that outlived its prediction runs on for this share of the time that it has run. */
 #define OVERDUE_SHARE 0.25
 
@@ -45,7 +42,7 @@ double adl_rest_factor(const struct adl_corrections *corrections, const struct a
     if (!across)
         return here * corrected;
     const double there = predicted_factor(state, slot, type, true);
-    return (state->belief && there == here ? there * ACROSS_PRIOR : there) * corrected;
+    return (state->belief && there == here ? there * adl_corrections_across(corrections, type) : there) * corrected;
 }
 
 struct adl_rest_factors adl_rest_factors(const struct adl_corrections *corrections, const struct adl_state *state,
