@@ -52,8 +52,6 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         destroy(self);
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy adlro");
     }
-    if (own->objective.energy > 0)
-        adl_corrections_know_links(self->corrections, cluster);
     self->objective = own->objective;
     self->price_weight = own->price_weight * adl_energy_scarcity(own->objective.energy / own->objective.mean);
     self->delay_weight = own->delay_weight;

@@ -38,14 +38,27 @@ struct adl_corrections {
     double *factors; /* [class][type][gang][across] their exponentials, because they are read often */
 };
 
+/* Run time across nodes relative to one node, by the links of each type's nodes and the network. */
+static void expect_across(const struct adl_cluster *cluster, double ret[ADL_TYPES_MAX])
+{
+    double link_gbs[ADL_TYPES_MAX] = {0}; /* of a type's GPUs, in all */
+    for (uint32_t b = 0; b < cluster->bank_count; b++)
+        link_gbs[cluster->banks[b].type] +=
+            cluster->nodes[cluster->banks[b].node].link_gbs * cluster->banks[b].gpu_count;
+    for (uint32_t t = 0; t < cluster->type_count; t++) {
+        const double network_gbs = cluster->network_gbs * cluster->type_gpus[t];
+        const double across = network_gbs > 0 ? 1 + LINK_SHARE * (link_gbs[t] / network_gbs - 1) : 0;
+        ret[t] = across > ACROSS_LEAST ? across : ACROSS_LEAST;
+    }
+}
+
 int adl_corrections_create(const struct adl_cluster *cluster, struct adl_corrections **ret)
 {
     struct adl_corrections *corrections = calloc(1, sizeof *corrections);
     if (!corrections)
         return ADL_ENOMEM;
     corrections->types = cluster->type_count;
-    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
-        corrections->across[t] = ACROSS_LEAST;
+    expect_across(cluster, corrections->across);
     corrections->cells = calloc((size_t)CLASSES_MAX * cluster->type_count * GANGS * 2, sizeof *corrections->cells);
     corrections->type_terms = calloc((size_t)CLASSES_MAX * cluster->type_count, sizeof *corrections->type_terms);
     corrections->factors = calloc((size_t)CLASSES_MAX * cluster->type_count * GANGS * 2, sizeof *corrections->factors);
@@ -72,25 +85,9 @@ void adl_corrections_copy(struct adl_corrections *to, const struct adl_correctio
 {
     const struct adl_corrections own = *to;
     *to = *from;
-    memcpy(to->across, own.across, sizeof to->across); /* not learned */
     ADL_COPY_ARRAY(to, own, from, cells, (size_t)CLASSES_MAX * from->types * GANGS * 2);
     ADL_COPY_ARRAY(to, own, from, type_terms, (size_t)CLASSES_MAX * from->types);
     ADL_COPY_ARRAY(to, own, from, factors, (size_t)CLASSES_MAX * from->types * GANGS * 2);
-}
-
-void adl_corrections_know_links(struct adl_corrections *corrections, const struct adl_cluster *cluster)
-{
-    double link_gbs[ADL_TYPES_MAX] = {0}; /* of a type's GPUs, in all */
-    if (!(cluster->network_gbs > 0))
-        return;
-    for (uint32_t b = 0; b < cluster->bank_count; b++)
-        link_gbs[cluster->banks[b].type] +=
-            cluster->nodes[cluster->banks[b].node].link_gbs * cluster->banks[b].gpu_count;
-    for (uint32_t t = 0; t < cluster->type_count; t++) {
-        const double gpus = cluster->type_gpus[t] > 0 ? cluster->type_gpus[t] : 1;
-        const double across = 1 - LINK_SHARE + LINK_SHARE * link_gbs[t] / (cluster->network_gbs * gpus);
-        corrections->across[t] = across > ACROSS_LEAST ? across : ACROSS_LEAST;
-    }
 }
 
 double adl_corrections_across(const struct adl_corrections *corrections, uint32_t type)

@@ -16,7 +16,6 @@ void adl_corrections_reset(struct adl_corrections *corrections); /* as after cre
 
 /* Run time across nodes relative to one node, until completed jobs or measured speeds tell: 1.65, or more where the
  * links within nodes of the type are known to be much faster than the network between them. */
-void adl_corrections_know_links(struct adl_corrections *corrections, const struct adl_cluster *cluster);
 double adl_corrections_across(const struct adl_corrections *corrections, uint32_t type);
 
 /* A job completed. log_ratio: ln(actual / predicted run time). */
