@@ -241,15 +241,11 @@ void adl_node_profile_take(struct adl_node_profile *node, uint32_t bank, const s
 void adl_node_profile_ready(const struct adl_node_profile *node, uint32_t bank, uint32_t count, int64_t *ret,
                             size_t stride)
 {
-    const int32_t *has = &node->gpus[bank - node->bank_first];
-    const uint32_t steps = node->full ? 0 : node->count;
     uint32_t ready = 0;
-    for (uint32_t i = 0; i < steps && ready < count; i++, has += node->banks) {
-        const int64_t time_us = node->steps[i].time_us;
-        const uint32_t end = *has < (int32_t)count ? (uint32_t)(*has > 0 ? *has : 0) : count;
-        for (; ready < end; ready++, ret += stride)
-            *ret = time_us;
-    }
-    for (; ready < count; ready++, ret += stride)
-        *ret = INT64_MAX;
+    for (uint32_t i = 0; i < node->count && ready < count && !node->full; i++)
+        for (const int32_t has = node->gpus[(size_t)i * node->banks + (bank - node->bank_first)];
+             ready < count && (int32_t)ready < has; ready++)
+            ret[ready * stride] = node->steps[i].time_us;
+    for (; ready < count; ready++)
+        ret[ready * stride] = INT64_MAX;
 }

@@ -1,7 +1,5 @@
 #include "policy/adlro/rest.h"
 
-#include "predict/belief.h"
-
 /* Across nodes, until completed jobs or measured speeds tell: e^0.5. */
 #define ACROSS_PRIOR 1.6487212707001282
 
@@ -46,14 +44,6 @@ double adl_rest_factor(const struct adl_corrections *corrections, const struct a
         return here * corrected;
     const double there = predicted_factor(state, slot, type, true);
     return (state->belief && there == here ? there * ACROSS_PRIOR : there) * corrected;
-}
-
-struct adl_rest_factors adl_rest_factors(const struct adl_corrections *corrections, const struct adl_state *state,
-                                         uint32_t slot)
-{
-    return (struct adl_rest_factors){state->belief ? adl_belief_type_factors(state->belief, state, slot) : NULL,
-                                     adl_corrections_factors(corrections, &state->jobs[slot].spec), corrections, state,
-                                     slot};
 }
 
 /* Of a running job: the belief is asked as if the job had run as much less as its class runs longer. */
