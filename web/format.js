@@ -8,11 +8,11 @@ const two = (value) => String(value).padStart(2, '0');
 export const DASH = '–';
 export const count = (value) => (known(value) ? whole.format(value) : DASH);
 export const percent = (ratio) => (known(ratio) ? `${whole.format(ratio * 100)} %` : DASH);
-// A relative change: "−21.6 %", "+3 %".
-export function change(ratio) {
+// A relative change: "−21.6 %", "+3 %"; of a share, in points.
+export function change(ratio, unit = '%') {
   if (!known(ratio)) return DASH;
   const percents = Math.round(ratio * 1000) / 10;
-  return percents === 0 ? '0 %' : `${percents < 0 ? '−' : '+'}${one.format(Math.abs(percents))} %`;
+  return percents === 0 ? `0 ${unit}` : `${percents < 0 ? '−' : '+'}${one.format(Math.abs(percents))} ${unit}`;
 }
 export const days = (value) => (known(value) ? one.format(value) : DASH);
 export const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;

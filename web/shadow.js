@@ -8,7 +8,7 @@ const FIGURES = [
   {key: 'jct_s', name: 'Mean completion time', value: f.duration},
   {key: 'p99_s', name: '99th percentile of it', value: f.duration},
   {key: 'energy_j', name: 'Energy', value: f.energy},
-  {key: 'sla_missed', name: 'Deadlines missed', value: f.percent},
+  {key: 'sla_missed', name: 'Deadlines missed', value: f.percent, unit: 'points'},
 ];
 
 // On trial the roles are exchanged: the promoted policy decides, and the one before shadows it.
@@ -41,10 +41,10 @@ function update(node, {kind, figure, reach}) {
   const {change_lo: lo, change_hi: hi} = figure;
   setBand(band, lo, hi, reach);
   text(name, kind.name);
-  text(change, f.change(figure.change));
+  text(change, f.change(figure.change, kind.unit));
   attr(change, 'data-kind', band.hidden ? null : band.getAttribute('data-kind'));
   text(values, `${kind.value(figure.in_force)} in force, ${kind.value(figure.shadow)} shadow`);
-  text(interval, band.hidden ? 'too few windows for an interval' : `${f.change(lo)} to ${f.change(hi)}`);
+  text(interval, band.hidden ? 'too few windows for an interval' : `${f.change(lo, kind.unit)} to ${f.change(hi, kind.unit)}`);
 }
 
 export function renderShadow(shadow) {

@@ -179,12 +179,25 @@ static struct walk walk_from(const struct adl_residuals *residuals, const struct
 }
 
 /* The bins from the next one on for which time grows alike; returns the first after them. */
-static int begin_segment(struct walk *walk)
+static inline int begin_segment(struct walk *walk)
 {
     const int bin = walk->next;
     if (bin >= FIRST && bin <= LAST && (bin - FIRST) % PER_KNOT == 0)
         set_factor(walk, bin);
     return bin < FIRST ? FIRST : bin < LAST ? bin + PER_KNOT - (bin - FIRST) % PER_KNOT : BINS;
+}
+
+/* c[0] + c[1] x + c[2] x^2 + ..., in four parts that do not wait for each other. */
+static double polynomial(const double *c, int count, double x)
+{
+    const double x2 = x * x, x4 = x2 * x2;
+    double parts[4] = {0};
+    for (int k = 0; k < count % 4; k++)
+        parts[k] = c[count - count % 4 + k];
+    for (int i = count - count % 4 - 4; i >= 0; i -= 4)
+        for (int k = 0; k < 4; k++)
+            parts[k] = parts[k] * x4 + c[i + k];
+    return parts[0] + x * parts[1] + x2 * (parts[2] + x * parts[3]);
 }
 
 double adl_residuals_mean(const struct adl_residuals *residuals, const struct adl_shape *shape, double u)
@@ -193,14 +206,20 @@ double adl_residuals_mean(const struct adl_residuals *residuals, const struct ad
     if (!(cut.alive > 0))
         return u;
     struct walk walk = walk_from(residuals, shape, &cut, u);
-    double sum = walk.weight * (walk.time - u);
-    while (walk.next < BINS)
-        for (const int end = begin_segment(&walk); walk.next < end; walk.next++) {
-            const double lower = walk.upper > u ? walk.upper : u;
-            walk.upper *= walk.factor;
-            sum += residuals->weight[walk.next] * (lower * walk.middle - u);
-        }
-    return sum > 0 ? sum / cut.alive : 0;
+    double sum = walk.weight * walk.time;
+    while (walk.next < LAST) {
+        const int end = begin_segment(&walk);
+        double part = 0, upper = walk.upper;
+        for (int i = end; i-- > walk.next; upper *= walk.factor)
+            part = part * walk.factor + residuals->weight[i];
+        sum += walk.upper * walk.middle * part;
+        walk.upper = upper;
+        walk.next = end;
+    }
+    begin_segment(&walk);
+    sum += walk.upper * walk.middle * polynomial(&residuals->weight[walk.next], BINS - walk.next, walk.factor);
+    const double rest = sum / cut.alive - u;
+    return rest > 0 ? rest : 0;
 }
 
 double adl_residuals_cost(const struct adl_residuals *residuals, const struct adl_shape *shape, double u)

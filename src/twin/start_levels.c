@@ -10,6 +10,7 @@
 #define OWED_WEIGHT 0.04  /* of a start that is owed, in a level, relative to the distance; at most 1 */
 #define OWED_SCALE  3.0   /* the distance counts there up to so many times that of forecasts that are right as drawn */
 #define OWED_MOST   200.0 /* starts that are owed and remembered */
+#define ALIKE_US    60e6  /* waits of less than that are much alike */
 #define RECENT      0.005 /* least share of a start in the distance */
 
 /* Step of a tracker, relative to the distance, and its weight before anything is known. */
@@ -17,10 +18,11 @@ static const struct {
     double step, weight;
 } trackers[ADL_START_TRACKERS] = {{0.01, 0.6}, {0.05, 0.3}, {0.3, 0.1}};
 
-/* The logarithm of a wait. */
+/* The logarithm of a wait. Below a minute waits are much alike: else starts a minute late where a start at once was
+ * forecast, twenty e-folds, would stretch the forecasts of waits of hours to days. */
 static double wait_of(int64_t time_us, int64_t made_us)
 {
-    return adl_log((double)(time_us > made_us ? time_us - made_us : 1));
+    return adl_log((double)(time_us > made_us ? time_us - made_us : 0) + ALIKE_US);
 }
 
 static double rank_at(uint32_t index, uint32_t count)
@@ -75,8 +77,8 @@ int64_t adl_start_rank_time(const int64_t *times, uint32_t count, int64_t made_u
         const double before = wait_of(times[i], made_us), after = wait_of(times[i + 1], made_us);
         wait = before + (at - i) * (after - before);
     }
-    const double us = adl_exp(wait);
-    return us < 1e18 ? made_us + (int64_t)us + 1 : ADL_NEVER_US;
+    const double us = adl_exp(wait) - ALIKE_US;
+    return us < 1e18 ? made_us + (us > 0 ? (int64_t)us : 0) + 1 : ADL_NEVER_US;
 }
 
 double adl_start_within(struct adl_start_rank rank, double level)

@@ -347,6 +347,23 @@ static void levels_stay_near_the_quantiles(void **unused)
     assert_true(first < 1.02 && late < 1.022 && out < 1.3 && jumps < 1.45);
 }
 
+/* After a burst: jobs that would have started at once start minutes late. */
+static void starts_minutes_late_do_not_move_waits_of_hours_to_days(void **unused)
+{
+    (void)unused;
+    const int64_t minute_us = INT64_C(60000000), hour_us = 60 * minute_us;
+    const int64_t at_once[] = {0, 0, 0, 0}, hours[] = {hour_us, 2 * hour_us, 3 * hour_us, 4 * hour_us};
+    struct adl_start_levels levels = {.starts = 0};
+    for (int i = 0; i < 100; i++) {
+        struct adl_start_issue issue = adl_start_levels_issue(&levels);
+        adl_start_levels_learn(&levels, &issue, adl_start_rank(at_once, 4, 0, i % 3 ? 0 : 5 * minute_us));
+    }
+    const struct adl_start_issue issue = adl_start_levels_issue(&levels);
+    const int64_t p90_us = adl_start_rank_time(hours, 4, 0, (double)issue.level[adl_start_level_index(0.9)]);
+    print_message("p90 of 4 hours: %.1f h\n", (double)p90_us / (double)hour_us);
+    assert_true(p90_us >= 4 * hour_us && p90_us < 48 * hour_us);
+}
+
 static void a_start_at_a_time_that_many_futures_have_is_within_all_their_ranks_in_equal_parts(void **unused)
 {
     (void)unused;
@@ -367,6 +384,7 @@ int main(void)
         cmocka_unit_test(levels_are_as_drawn_until_forecasts_have_turned_out),
         cmocka_unit_test(as_many_starts_come_within_a_level_as_its_probability_says),
         cmocka_unit_test(levels_stay_near_the_quantiles),
+        cmocka_unit_test(starts_minutes_late_do_not_move_waits_of_hours_to_days),
         cmocka_unit_test(a_start_at_a_time_that_many_futures_have_is_within_all_their_ranks_in_equal_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,11 +12,11 @@
 static const struct {
     const char *key, *label;
     double scale;
-    const char *unit;
-} figures[] = {{"jct_s", "mean JCT", 1.0 / 60, "min"},
-               {"p99_s", "p99 JCT", 1.0 / 60, "min"},
-               {"energy_j", "energy", 1 / 3.6e6, "kWh"},
-               {"sla_missed", "SLA missed", 100, "%"}};
+    const char *unit, *change; /* change: what it is in; of a share, the difference */
+} figures[] = {{"jct_s", "mean JCT", 1.0 / 60, "min", "%"},
+               {"p99_s", "p99 JCT", 1.0 / 60, "min", "%"},
+               {"energy_j", "energy", 1 / 3.6e6, "kWh", "%"},
+               {"sla_missed", "SLA missed", 100, "%", "points"}};
 
 static void put_value(struct adl_text *text, const cJSON *figure, const char *key, double scale)
 {
@@ -37,7 +37,7 @@ static void put_figures(struct adl_text *text, const cJSON *all)
         put_value(text, figure, "real", figures[i].scale);
         put_value(text, figure, "in_force", figures[i].scale);
         put_value(text, figure, "shadow", figures[i].scale);
-        adl_text_printf(text, "   %+.1f %%", 100 * adl_member_number(figure, "change", 0));
+        adl_text_printf(text, "   %+.1f %s", 100 * adl_member_number(figure, "change", 0), figures[i].change);
         if (isnan(lo) || isnan(hi))
             adl_text_put(text, " (too few windows for an interval)");
         else

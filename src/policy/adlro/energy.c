@@ -124,6 +124,11 @@ static double cost_of(const struct adl_energy *energy, double power_w)
                : 0;
 }
 
+const struct adl_energy *adl_energy_priced(const struct adl_energy *energy)
+{
+    return energy->weight > 0 ? energy : NULL;
+}
+
 double adl_energy_price(const struct adl_energy *energy, const struct adl_job_spec *spec, uint32_t type)
 {
     return energy->weight > 0 ? cost_of(energy, draw_w(energy, spec, type) + energy->shared_w) : 0;

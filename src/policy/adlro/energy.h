@@ -26,6 +26,9 @@ void adl_energy_observe(struct adl_energy *energy, const struct adl_event *event
 /* A new decision: sets what idle GPUs draw for each job. */
 void adl_energy_begin(struct adl_energy *energy, const struct adl_state *state);
 
+/* NULL if energy costs nothing. */
+const struct adl_energy *adl_energy_priced(const struct adl_energy *energy);
+
 /* The cost of the job's energy on a type, for each second that it runs there, in seconds. */
 double adl_energy_price(const struct adl_energy *energy, const struct adl_job_spec *spec, uint32_t type);
 

@@ -52,7 +52,7 @@ struct adl_moves_view {
     struct adl_free_profile *profile;
     const struct adl_corrections *corrections;
     const struct adl_type_prices *prices;
-    const struct adl_energy *energy;
+    const struct adl_energy *energy; /* NULL: it has no price */
     const struct adl_due *due;
     double price_weight, stop_margin;
     int64_t switch_us;

@@ -15,15 +15,19 @@ uint32_t adl_node_profile_steps(const struct adl_node *node)
 static uint32_t step_at(struct adl_node_profile *node, int64_t time_us)
 {
     struct adl_step *steps = node->steps;
+    if (steps[0].time_us >= time_us)
+        return 0;
     uint32_t at = node->count;
-    while (at > 0 && steps[at - 1].time_us > time_us)
+    while (steps[at - 1].time_us > time_us)
         at--;
-    if (at == 0 || steps[at - 1].time_us == time_us)
-        return at == 0 ? 0 : at - 1;
-    int32_t *gpus = &node->gpus[(size_t)at * node->banks];
-    memmove(&steps[at + 1], &steps[at], (node->count - at) * sizeof *steps);
-    memmove(gpus + node->banks, gpus, (size_t)(node->count - at) * node->banks * sizeof *gpus);
-    memcpy(gpus, gpus - node->banks, node->banks * sizeof *gpus);
+    if (steps[at - 1].time_us == time_us)
+        return at - 1;
+    for (uint32_t i = node->count; i > at; i--) /* few: calls would cost more than they move */
+        steps[i] = steps[i - 1];
+    const size_t from = (size_t)(at - 1) * node->banks;
+    int32_t *gpus = &node->gpus[node->banks];
+    for (size_t i = (size_t)node->count * node->banks; i-- > from;)
+        gpus[i] = node->gpus[i];
     steps[at] = steps[at - 1];
     steps[at].time_us = time_us;
     node->count++;
@@ -71,16 +75,18 @@ void adl_node_profile_read(struct adl_node_profile *node, const struct adl_state
     for (uint32_t g = it->gpu_first; g < it->gpu_first + it->gpu_count; g++) {
         const struct adl_gpu_use *use = &state->gpus[g];
         int64_t free_us = 0;
+        uint32_t free_at = 0; /* the step of free_us */
         for (uint32_t i = 0; i < ADL_GPU_JOBS_MAX && use->job[i] != ADL_NONE; i++) {
             const int64_t leaves_us = use->job[i] == last ? last_us : end_us(context, state, use->job[i]);
             last = use->job[i];
             last_us = leaves_us;
             const uint32_t at = step_at(node, leaves_us);
             add_host(node, at, node->count, &state->jobs[use->job[i]].spec, 1);
+            free_at = leaves_us > free_us ? at : step_at(node, free_us);
             free_us = leaves_us > free_us ? leaves_us : free_us;
         }
         if (free_us > 0 && !use->down)
-            add_gpus(node, step_at(node, free_us), node->count, cluster->gpu_bank[g] - node->bank_first, 1);
+            add_gpus(node, free_at, node->count, cluster->gpu_bank[g] - node->bank_first, 1);
     }
     node->base_count = node->count;
 }
@@ -129,29 +135,36 @@ static struct need need_of(const struct adl_job_spec *spec)
                          spec->memory_mib > 0 ? (int64_t)spec->memory_mib * spec->gpus : INT64_MIN};
 }
 
+/* A step of a bank lacks something. gpus: those of that step. */
+static inline bool lacks(const struct adl_step *step, int32_t gpus, const struct need *need)
+{
+    return gpus < need->gpus || step->cores < need->cores || step->memory_mib < need->memory_mib;
+}
+
 /* The first step from which such a job finds its GPUs for all its run time; the number of steps if there is none.
- * *ret_gap: the first step that lacks something, if the fit is not the first. */
+ * *ret_gap: the first step that lacks something, if the job could begin in the first; else 0. */
 static uint32_t first_fit(const struct adl_node_profile *node, uint32_t bank, const struct need *need, int64_t run_us,
                           int64_t now_us, uint32_t *ret_gap)
 {
     const struct adl_step *steps = node->steps;
     const int32_t *gpus = &node->gpus[bank - node->bank_first];
-    uint32_t from = 0;
-    int64_t end_us = (steps[0].time_us > now_us ? steps[0].time_us : now_us) + run_us; /* of a run from there on */
+    const uint32_t count = node->full ? 0 : node->count, banks = node->banks;
+    uint32_t i = 0;
     *ret_gap = 0;
-    if (node->full)
-        return node->count;
-    for (uint32_t i = 0; i < node->count; i++, gpus += node->banks) {
-        if (from < i && steps[i].time_us >= end_us)
-            return from;
-        if (*gpus >= need->gpus && steps[i].cores >= need->cores && steps[i].memory_mib >= need->memory_mib)
-            continue;
+    for (;;) {
+        for (; i < count && lacks(&steps[i], *gpus, need); gpus += banks)
+            i++;
+        if (i == count)
+            return node->count;
+        const uint32_t from = i;
+        const int64_t end_us = (steps[from].time_us > now_us ? steps[from].time_us : now_us) + run_us;
+        do {
+            gpus += banks;
+            if (++i == count || steps[i].time_us >= end_us)
+                return from;
+        } while (!lacks(&steps[i], *gpus, need));
         *ret_gap = from == 0 ? i : *ret_gap;
-        from = i + 1;
-        if (from < node->count)
-            end_us = (steps[from].time_us > now_us ? steps[from].time_us : now_us) + run_us;
     }
-    return from;
 }
 
 int64_t adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
@@ -171,6 +184,20 @@ int64_t adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank
     opening.start_us = at > 0 ? node->steps[at].time_us : now_us;
     offer(node, at, spec->gpus, &opening, now_us, delay_weight, best);
     return opening.start_us;
+}
+
+int64_t adl_node_profile_start_now(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
+                                   int64_t run_us, int64_t now_us)
+{
+    const struct adl_step *steps = node->steps;
+    const int32_t *gpus = &node->gpus[bank - node->bank_first];
+    const struct need need = need_of(spec);
+    if (node->full)
+        return INT64_MAX;
+    for (uint32_t i = 0; i < node->count && (i == 0 || steps[i].time_us < now_us + run_us); i++, gpus += node->banks)
+        if (lacks(&steps[i], *gpus, &need))
+            return i + 1 < node->count ? steps[i + 1].time_us : INT64_MAX;
+    return now_us;
 }
 
 uint32_t adl_node_profile_has(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,

@@ -56,6 +56,11 @@ static inline int64_t adl_node_profile_due_us(const struct adl_node_profile *nod
 int64_t adl_node_profile_find(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
                               int64_t run_us, int64_t now_us, double delay_weight, struct adl_opening *best);
 
+/* now_us if such a job may start in the bank now and delays nobody; else a time before which it may not, INT64_MAX = it
+ * never may. */
+int64_t adl_node_profile_start_now(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
+                                   int64_t run_us, int64_t now_us);
+
 /* GPUs that the bank has for such a job from one time to another, all the while. */
 uint32_t adl_node_profile_has(const struct adl_node_profile *node, uint32_t bank, const struct adl_job_spec *spec,
                               int64_t start_us, int64_t end_us);

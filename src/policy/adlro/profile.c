@@ -173,6 +173,12 @@ static double slowness(const struct adl_free_profile *profile, uint32_t bank, ui
     return 1 / slowest;
 }
 
+static void note_bound(struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t bank, int64_t run_us,
+                       int64_t start_us)
+{
+    profile->bounds[bank] = (struct bank_bound){run_us, start_us, spec->gpus, spec->cpu_cores, spec->memory_mib};
+}
+
 static void find_in_bank(struct adl_free_profile *profile, const struct adl_job_spec *spec, uint32_t bank,
                          int64_t run_us, double delay_weight, struct adl_opening *best)
 {
@@ -181,7 +187,7 @@ static void find_in_bank(struct adl_free_profile *profile, const struct adl_job_
     struct adl_opening found = {.start_us = INT64_MAX};
     const int64_t start_us = adl_node_profile_find(&profile->nodes[profile->cluster->banks[bank].node], bank, spec,
                                                    run_us, now_us, delay_weight, drifted ? &found : best);
-    profile->bounds[bank] = (struct bank_bound){run_us, start_us, spec->gpus, spec->cpu_cores, spec->memory_mib};
+    note_bound(profile, spec, bank, run_us, start_us);
     if (found.start_us == INT64_MAX)
         return;
     found.run_us = (int64_t)((double)run_us * slowness(profile, bank, spec->gpus, found.start_us == now_us));
@@ -362,16 +368,24 @@ void adl_free_profile_find_now(struct adl_free_profile *profile, const struct ad
         adl_free_profile_find(profile, type, &(struct adl_seek){factors, rest_us, HUGE_VAL, 1, HUGE_VAL}, ret);
         return;
     }
-    const int64_t run_us = run_us_on(factors, type, rest_us);
-    *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE};
-    for (uint32_t i = 0; i < it->count && (ret->start_us == INT64_MAX || ret->spare > 0 || ret->run_us > run_us); i++) {
-        struct adl_opening opening = {.start_us = INT64_MAX};
-        if (profile->free_in[it->banks[i]] < spec->gpus ||
-            bound_us(profile, spec, it->banks[i], run_us) > profile->state->now_us)
+    const int64_t run_us = run_us_on(factors, type, rest_us), now_us = profile->state->now_us;
+    const bool drifted = profile->state->drifted;
+    *ret = (struct adl_opening){.start_us = INT64_MAX, .bank = ADL_NONE, .spare = UINT32_MAX - spec->gpus};
+    for (uint32_t i = 0; i < it->count && (ret->spare > 0 || ret->run_us > run_us); i++) {
+        const uint32_t b = it->banks[i], free = profile->free_in[b];
+        if (free < spec->gpus || (!drifted && free >= ret->spare + spec->gpus) ||
+            bound_us(profile, spec, b, run_us) > now_us)
             continue;
-        find_in_bank(profile, spec, it->banks[i], run_us, HUGE_VAL, &opening);
-        if (opening.start_us == profile->state->now_us && opening.delay_us == 0)
-            adl_opening_offer(&opening, opening.start_us, HUGE_VAL, ret);
+        const int64_t start_us =
+            adl_node_profile_start_now(&profile->nodes[profile->cluster->banks[b].node], b, spec, run_us, now_us);
+        note_bound(profile, spec, b, run_us, start_us);
+        if (start_us != now_us)
+            continue;
+        struct adl_opening opening = {
+            .start_us = now_us, .run_us = run_us, .bank = b, .spare = (uint32_t)(free - spec->gpus)};
+        if (drifted)
+            opening.run_us = (int64_t)((double)run_us * slowness(profile, b, spec->gpus, true));
+        adl_opening_offer(&opening, now_us, HUGE_VAL, ret);
     }
 }
 

@@ -1,7 +1,5 @@
 #include "policy/adlro/rest.h"
 
-#include "predict/belief.h"
-
 /* Without a belief: a job that outlived its prediction runs on for this share of the time that it has run. */
 #define OVERDUE_SHARE 0.25
 
@@ -43,14 +41,6 @@ double adl_rest_factor(const struct adl_corrections *corrections, const struct a
         return here * corrected;
     const double there = predicted_factor(state, slot, type, true);
     return (state->belief && there == here ? there * adl_corrections_across(corrections, type) : there) * corrected;
-}
-
-struct adl_rest_factors adl_rest_factors(const struct adl_corrections *corrections, const struct adl_state *state,
-                                         uint32_t slot)
-{
-    return (struct adl_rest_factors){state->belief ? adl_belief_type_factors(state->belief, state, slot) : NULL,
-                                     adl_corrections_factors(corrections, &state->jobs[slot].spec), corrections, state,
-                                     slot};
 }
 
 /* Of a running job: the belief is asked as if the job had run as much less as its class runs longer. */

@@ -4,6 +4,7 @@
 #define ADLRO_POLICY_ADLRO_REST_H
 
 #include "policy/adlro/corrections.h"
+#include "predict/belief.h"
 #include "state/state.h"
 
 /* Expected run time that is left of a waiting job on its best type; multiply by adl_rest_factor. */
@@ -24,8 +25,13 @@ struct adl_rest_factors {
     uint32_t slot;
 };
 
-struct adl_rest_factors adl_rest_factors(const struct adl_corrections *corrections, const struct adl_state *state,
-                                         uint32_t slot);
+static inline struct adl_rest_factors adl_rest_factors(const struct adl_corrections *corrections,
+                                                       const struct adl_state *state, uint32_t slot)
+{
+    return (struct adl_rest_factors){state->belief ? adl_belief_type_factors(state->belief, state, slot) : NULL,
+                                     adl_corrections_factors(corrections, &state->jobs[slot].spec), corrections, state,
+                                     slot};
+}
 
 static inline double adl_rest_factor_on(const struct adl_rest_factors *factors, uint32_t type)
 {
