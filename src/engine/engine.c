@@ -53,6 +53,7 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     }
     engine->state->track_running =
         config->policy->tracks_running ? config->policy->tracks_running(engine->policy) : config->policy->track_running;
+    engine->state->sorts_running = engine->state->track_running && config->policy->sorts_running;
     engine->state->learned = config->learned;
     engine->state->belief = engine->belief;
     engine->correction.state = engine->state;
