@@ -270,6 +270,8 @@ static int apply_job(struct adl_engine *engine, const struct adl_event *event, s
     if (event->kind == ADL_EVENT_FINISH) {
         adl_belief_learn(engine->belief, event, engine->state);
         adl_state_finish(engine->state, event->job);
+        if (engine->fetches)
+            adl_state_fetch_vacant(engine->state, event->job);
         return 0;
     }
     adl_belief_learn(engine->belief, event, engine->state);

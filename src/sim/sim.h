@@ -56,7 +56,8 @@ struct sim_job {
     uint8_t phase;
     bool out_of_time; /* its FINISH is its limit */
     uint32_t next_free;
-    uint64_t padding;
+    uint16_t type; /* while it holds GPUs: theirs */
+    uint16_t padding[3];
 };
 static_assert(sizeof(struct sim_job) % ADL_LINE == 0, "rows of jobs are whole lines");
 

@@ -159,7 +159,7 @@ static void set_pending(const struct adl_state *state, struct adl_job *job, cons
     job->slowest = 0;
     job->remaining = 1.0;
     job->eligible = eligible;
-    job->lane = job->first_gpu = ADL_NONE;
+    job->lane = job->first_gpu = job->bank = ADL_NONE;
     job->type = 0;
     job->phase = ADL_PHASE_PENDING;
     job->reports = false;
@@ -282,7 +282,8 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     adl_queue_remove(&state->queue, slot, job->lane);
     job->lane = ADL_NONE;
     job->phase = ADL_PHASE_RUNNING;
-    job->type = (uint16_t)adl_gpu_type_of(state->cluster, gpus[0]);
+    job->bank = state->cluster->gpu_bank[gpus[0]];
+    job->type = (uint16_t)state->cluster->banks[job->bank].type;
     job->start_us = state->now_us;
     job->attempts++;
     state->running_jobs++;
@@ -290,7 +291,7 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     const struct gang gang = gang_of(state, slot);
     const uint32_t count = job->spec.gpus;
     uint32_t *link = &job->first_gpu;
-    const uint32_t node = adl_gpu_node_of(state->cluster, gpus[0]);
+    const uint32_t node = state->cluster->banks[job->bank].node;
     bool spans = false;
     for (uint32_t i = 0; i < count;) {
         const uint32_t bank = state->cluster->gpu_bank[gpus[i]], before = i;
@@ -387,8 +388,7 @@ static void release(struct adl_state *state, uint32_t slot)
     if (state->track_running)
         adl_order_remove(state->nodes, &state->running[job->type], slot);
     const struct gang gang = gang_of(state, slot);
-    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE;) {
-        const uint32_t bank = state->cluster->gpu_bank[gpu];
+    for (uint32_t gpu = job->first_gpu, bank = job->bank; gpu != ADL_NONE;) {
         const struct adl_bank it = state->cluster->banks[bank];
         uint64_t mask = 0;
         uint32_t down = 0; /* and empty now; the others are counted when the pool gets them back */
@@ -402,6 +402,7 @@ static void release(struct adl_state *state, uint32_t slot)
         state->busy_gpus -= down;
         state->down_gpus += down;
         account(state, bank, &job->spec, -left, mask);
+        bank = gpu == ADL_NONE ? ADL_NONE : state->cluster->gpu_bank[gpu];
     }
     job->first_gpu = ADL_NONE;
     state->running_jobs--;

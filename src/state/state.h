@@ -34,7 +34,7 @@ struct adl_job {
     uint8_t phase;       /* enum adl_phase */
     bool reports;        /* it has reported progress */
     uint32_t attempts;
-    uint32_t unused;
+    uint32_t bank; /* of its first GPU */
     struct adl_job_spec spec;
     double slowest;  /* speed of its slowest GPU relative to the type, as expected_us counts it */
     int64_t stop_us; /* while it stops: when it was told to */
@@ -142,20 +142,32 @@ static inline int64_t adl_state_waited_us(const struct adl_state *state, uint32_
     return state->now_us - state->jobs[slot].submit_us - state->jobs[slot].attained_us;
 }
 
-/* Begins to load what the end of a job will touch: its row or, once that was fetched, its first GPU as well. Always
- * inline, because gcc drops calls of functions that do nothing but this. */
+/* Begins to load what the end of a job will touch: its row or, once that was fetched, its first GPU and that one's bank
+ * and node as well. Always inline, because gcc drops calls of functions that do nothing but this. */
 __attribute__((always_inline)) static inline void adl_state_fetch(const struct adl_state *state, uint32_t slot,
                                                                   bool gpu)
 {
     const struct adl_job *job = &state->jobs[slot];
     if (gpu && job->first_gpu != ADL_NONE && job->phase >= ADL_PHASE_RUNNING) {
-        __builtin_prefetch(&state->gpus[job->first_gpu], 1);
-        __builtin_prefetch(&state->cluster->gpu_bank[job->first_gpu]);
+        const struct adl_gpu_use *use = &state->gpus[job->first_gpu];
+        __builtin_prefetch(use, 1);
+        __builtin_prefetch(&use->cap_w, 1); /* which may be on the next line */
+        __builtin_prefetch(&state->pool.free_mask[job->bank], 1);
+        __builtin_prefetch(&state->nodes_use[state->cluster->banks[job->bank].node], 1);
     }
     for (size_t at = 0; at < sizeof *job; at += 64)
         __builtin_prefetch((const char *)job + at, 1);
     if (state->track_running)
         __builtin_prefetch(&state->nodes[slot], 1);
+}
+
+/* Begins to load what the next job in the slot of one that has ended will write: worlds reuse the last slot first. */
+__attribute__((always_inline)) static inline void adl_state_fetch_vacant(const struct adl_state *state, uint32_t slot)
+{
+    const size_t row = (size_t)slot * state->cluster->type_count;
+    __builtin_prefetch(&state->nodes[slot], 1);
+    __builtin_prefetch(&state->runtime_us[row], 1);
+    __builtin_prefetch(&state->spanning_us[row], 1);
 }
 
 /* Puts the jobs that started since the last call into running. */
