@@ -87,7 +87,8 @@ struct adlro_buffers {
     size_t size;            /* sizeof of this struct; 0 = the members up to done */
     float *gpus;            /* [gpus * gpu_features] each 0..1, or -1 where a value is missing */
     float *state;           /* [state_features] */
-    float *actions;         /* [actions * action_features] 0 in rows that are not offered */
+    float *actions;         /* [actions * action_features] 0 in rows that are not offered. A step writes only those that
+                             * are not 0 yet, so leave them as they are until a reset */
     uint8_t *mask;          /* [actions] 1: may be chosen; the first action_count are */
     int32_t *action_count;  /* [1] */
     int32_t *member_offset; /* [actions + 1] GPUs of action a: members[member_offset[a]] .. */

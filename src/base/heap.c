@@ -1,12 +1,12 @@
 #include "base/heap.h"
 
 #include "base/error.h"
+#include "base/index.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE       64
 #define LARGE_HEAP 8192 /* items; the lower levels of such a heap are far from the processor */
 
 static int before(struct adl_heap_item a, struct adl_heap_item b)
@@ -22,12 +22,12 @@ void adl_heap_clear(struct adl_heap *heap)
 
 static int set_capacity(struct adl_heap *heap, size_t capacity)
 {
-    char *block = malloc(capacity * sizeof *heap->items + (size_t)2 * LINE);
+    char *block = malloc(capacity * sizeof *heap->items + (size_t)2 * ADL_LINE);
     if (!block)
         return ADL_ENOMEM;
     /* Item 1 is the first of a line. */
-    char *line = block + LINE - (uintptr_t)block % LINE;
-    struct adl_heap_item *items = (struct adl_heap_item *)(void *)(line + LINE - sizeof *items);
+    char *line = block + ADL_LINE - (uintptr_t)block % ADL_LINE;
+    struct adl_heap_item *items = (struct adl_heap_item *)(void *)(line + ADL_LINE - sizeof *items);
     if (heap->count > 0)
         memcpy(items, heap->items, heap->count * sizeof *items);
     free(heap->block);

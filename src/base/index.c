@@ -3,6 +3,18 @@
 #include "base/error.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* As realloc, at the beginning of a line. */
+static void *move_to_line(void *array, size_t bytes, size_t grown)
+{
+    void *moved = aligned_alloc(ADL_LINE, grown);
+    if (moved && bytes > 0)
+        memcpy(moved, array, bytes);
+    if (moved)
+        free(array);
+    return moved;
+}
 
 int adl_grow(void **array, size_t *capacity, size_t count, size_t size)
 {
@@ -14,7 +26,8 @@ int adl_grow(void **array, size_t *capacity, size_t count, size_t size)
             return ADL_ENOMEM;
         grown *= 2;
     }
-    void *moved = realloc(*array, grown * size);
+    void *moved =
+        size % ADL_LINE == 0 ? move_to_line(*array, *capacity * size, grown * size) : realloc(*array, grown * size);
     if (!moved)
         return ADL_ENOMEM;
     *array = moved;

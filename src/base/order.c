@@ -7,7 +7,7 @@
 
 void adl_order_init(struct adl_order *order)
 {
-    *order = (struct adl_order){.root = ADL_NONE, .first = ADL_NONE, .last = ADL_NONE};
+    *order = (struct adl_order){.root = ADL_NONE, .first = ADL_NONE, .last = ADL_NONE, .later = ADL_NONE};
 }
 
 static void refresh(struct adl_order_node *nodes, uint32_t at)
@@ -128,6 +128,43 @@ void adl_order_insert(struct adl_order_node *nodes, struct adl_order *order, uin
     link_between(nodes, order, entry, previous, next);
 }
 
+void adl_order_insert_later(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry, int64_t key,
+                            uint64_t sequence, int64_t weight)
+{
+    struct adl_order_node *node = &nodes[entry];
+    node->key = key;
+    node->sequence = sequence;
+    node->weight = weight;
+    node->parent = entry; /* no entry of a tree is its own parent */
+    node->previous = ADL_NONE;
+    node->next = order->later;
+    if (order->later != ADL_NONE)
+        nodes[order->later].previous = entry;
+    order->later = entry;
+}
+
+void adl_order_settle(struct adl_order_node *nodes, struct adl_order *order)
+{
+    while (order->later != ADL_NONE) {
+        const uint32_t entry = order->later;
+        const struct adl_order_node *node = &nodes[entry];
+        order->later = node->next; /* whose previous is not read again before it is inserted */
+        adl_order_insert(nodes, order, entry, node->key, node->sequence, node->weight);
+    }
+}
+
+/* Removes an entry that is still to be inserted. */
+static void forget_later(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
+{
+    const struct adl_order_node *node = &nodes[entry];
+    if (node->previous == ADL_NONE)
+        order->later = node->next;
+    else
+        nodes[node->previous].next = node->next;
+    if (node->next != ADL_NONE)
+        nodes[node->next].previous = node->previous;
+}
+
 /* The link to an entry: in its parent, or the root. */
 static uint32_t *place_of(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
 {
@@ -163,8 +200,12 @@ static uint32_t join(struct adl_order_node *nodes, struct adl_order *order, uint
 
 void adl_order_remove(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
 {
-    assert(order->count > 0);
     const struct adl_order_node *node = &nodes[entry];
+    if (node->parent == entry) {
+        forget_later(nodes, order, entry);
+        return;
+    }
+    assert(order->count > 0);
     uint32_t at = join(nodes, order, entry);
     for (; at != node->parent; at = nodes[at].parent)
         refresh(nodes, at);

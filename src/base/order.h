@@ -11,8 +11,7 @@
 
 #include <stdint.h>
 
-/* 64 bytes, and what a search reads in the first 48: in a large table, which begins 16 bytes after a page, these share
- * a line of the cache. */
+/* A line of the cache. */
 struct adl_order_node {
     int64_t key;
     uint64_t sequence; /* decides between equal keys; unique within an order */
@@ -27,12 +26,19 @@ struct adl_order_node {
 struct adl_order {
     uint32_t root, first, last;
     uint32_t count;
+    uint32_t later; /* a list of entries that are still to be inserted, the last first */
 };
 
 void adl_order_init(struct adl_order *order);
 void adl_order_insert(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry, int64_t key,
                       uint64_t sequence, int64_t weight);
 void adl_order_remove(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry);
+
+/* Puts off the insertion until adl_order_settle(). Until then nobody finds the entry, but it can be removed: an order
+ * that is seldom read need not be kept. */
+void adl_order_insert_later(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry, int64_t key,
+                            uint64_t sequence, int64_t weight);
+void adl_order_settle(struct adl_order_node *nodes, struct adl_order *order);
 
 /* The first entry after the given one (ADL_NONE: from the start) whose weight is at most limit, or ADL_NONE. */
 uint32_t adl_order_next_light(const struct adl_order_node *nodes, const struct adl_order *order, uint32_t after,

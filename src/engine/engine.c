@@ -53,6 +53,7 @@ int adl_engine_create(const struct adl_engine_config *config, struct adl_engine 
     }
     engine->state->track_running =
         config->policy->tracks_running ? config->policy->tracks_running(engine->policy) : config->policy->track_running;
+    engine->state->sorts_running = engine->state->track_running && config->policy->sorts_running;
     engine->state->learned = config->learned;
     engine->state->belief = engine->belief;
     engine->correction.state = engine->state;
@@ -269,6 +270,8 @@ static int apply_job(struct adl_engine *engine, const struct adl_event *event, s
     if (event->kind == ADL_EVENT_FINISH) {
         adl_belief_learn(engine->belief, event, engine->state);
         adl_state_finish(engine->state, event->job);
+        if (engine->fetches)
+            adl_state_fetch_vacant(engine->state, event->job);
         return 0;
     }
     adl_belief_learn(engine->belief, event, engine->state);

@@ -318,6 +318,7 @@ static void repeat_pass(struct easy *self, const struct adl_state *state, struct
 /* A job that outlives its prediction moves reservations. */
 static bool some_overdue(const struct adl_state *state)
 {
+    adl_state_sort_running(state);
     for (uint32_t t = 0; t < state->cluster->type_count; t++) {
         const uint32_t first = state->running[t].first;
         if (first != ADL_NONE && state->jobs[first].expected_us <= state->now_us)
@@ -326,12 +327,14 @@ static bool some_overdue(const struct adl_state *state)
     return false;
 }
 
-/* While nothing becomes free, time only makes it harder to end before a reservation, unless reservations move. */
+/* While nothing becomes free, time only makes it harder to end before a reservation, unless reservations move. There
+ * are none where nobody waited. */
 static bool still_settled(const struct easy *self, const struct adl_state *state)
 {
     return self->settled && self->settled_releases == state->releases &&
            state->queue.next_sequence == self->settled_sequence + self->arrived_count &&
-           state->queue.count == self->settled_count + self->arrived_count && !some_overdue(state);
+           state->queue.count == self->settled_count + self->arrived_count &&
+           (self->settled_count == 0 || !some_overdue(state));
 }
 
 /* What a pass would do were the last of the queue the only one that is new to it; false if it takes a pass to tell. */
@@ -516,6 +519,7 @@ const struct adl_policy_ops adl_policy_easy = {
     .summary = "EASY backfill: later jobs may overtake if they do not delay the first that waits",
     .points_only = true,
     .track_running = true,
+    .sorts_running = true,
     ADL_POLICY_OPTIONS(easy_table, struct easy_options),
     .create = create,
     .destroy = destroy,
@@ -529,6 +533,7 @@ const struct adl_policy_ops adl_policy_easy_sjf = {
     .summary = "easy with the shortest jobs first among those that may overtake",
     .points_only = true,
     .track_running = true,
+    .sorts_running = true,
     ADL_POLICY_OPTIONS(easy_table, struct easy_options),
     .settings = "backfill_order=shortest\n",
     .variant_of = "easy",
@@ -544,6 +549,7 @@ const struct adl_policy_ops adl_policy_conservative = {
     .summary = "conservative backfill: later jobs may overtake if they delay no job before them",
     .points_only = true,
     .track_running = true,
+    .sorts_running = true,
     ADL_POLICY_OPTIONS(conservative_table, struct easy_options),
     .create = create_conservative,
     .destroy = destroy,

@@ -14,6 +14,7 @@ struct adl_policy_ops {
     const char *name;
     const char *summary; /* one line, shown by `adlro policies` */
     bool track_running;  /* wants state->running kept */
+    bool sorts_running;  /* with track_running: it calls adl_state_sort_running() before it reads that */
     bool blind;          /* reads no predictions of run times */
     bool points_only;    /* of run times it reads the state's predictions, nothing of state->belief */
     bool limits_power;   /* follows ADL_EVENT_POWER_LIMIT */

@@ -57,6 +57,31 @@ static void write_actions(const struct adlro_environment *env, uint32_t index, c
     buffers->action_count[index] = (int32_t)actions->count;
 }
 
+static bool is_clear(const float *row, uint32_t columns)
+{
+    for (uint32_t c = 0; c < columns; c++)
+        if (row[c] != 0)
+            return false;
+    return true;
+}
+
+/* An observation does not depend on what was offered before: rows behind those that are offered are 0. In the buffer
+ * that was written last these are so behind the first that is clear, because an action's row never is (it has a kind,
+ * or it waits). A vector's rows that nobody is offered then stay out of the caches. */
+static void clear_rows(const struct adlro_environment *env, uint32_t index, float *rows)
+{
+    const struct adlro_shape *shape = &env->shape;
+    struct adl_environment_cell *cell = &env->cells[index];
+    const uint32_t columns = shape->action_features, count = cell->actions->count;
+    uint32_t end = cell->rows == rows ? cell->row_count : shape->actions;
+    end = end > count ? end : count;
+    while (end < shape->actions && !is_clear(&rows[(size_t)end * columns], columns))
+        end++;
+    memset(&rows[(size_t)count * columns], 0, (size_t)(end - count) * columns * sizeof *rows);
+    cell->rows = rows;
+    cell->row_count = count;
+}
+
 static void write_rows(struct adlro_environment *env, uint32_t index, const struct adl_state *state,
                        const struct adlro_buffers *buffers)
 {
@@ -84,9 +109,7 @@ static void write_rows(struct adlro_environment *env, uint32_t index, const stru
         adl_observation_paper(rows, shape->gpus, &out);
         memset(out.actions, 0, (size_t)actions->count * shape->action_features * sizeof *out.actions);
     }
-    /* An observation does not depend on what was offered before. */
-    memset(&out.actions[(size_t)actions->count * shape->action_features], 0,
-           (size_t)(shape->actions - actions->count) * shape->action_features * sizeof *out.actions);
+    clear_rows(env, index, out.actions);
 }
 
 static void show(struct adlro_environment *env, uint32_t index, const struct adlro_buffers *buffers)
@@ -204,6 +227,7 @@ static int reset_cell(struct adlro_environment *env, uint32_t index, uint64_t se
     cell->decided_us = 0;
     cell->decisions = 0;
     cell->truncated = false;
+    cell->rows = NULL; /* the buffer may be new */
     status = adl_engine_advance(cell->engine, err);
     cell->done = status == 0;
     if (status < 0)
@@ -300,6 +324,7 @@ int adlro_restore(struct adlro_environment *env, uint32_t index, const struct ad
     if (status)
         return adl_environment_report(&err, status, error);
     taken.reward[index] = taken.elapsed_s[index] = 0;
+    env->cells[index].rows = NULL;
     show(env, index, &taken);
     return 0;
 }

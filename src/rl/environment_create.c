@@ -58,6 +58,7 @@ static const struct adl_policy_ops plain_caller = {
     .summary = "the caller of the environment, who observes no plan",
     .points_only = true,
     .track_running = true,
+    .sorts_running = true,
     .create = caller_create,
     .destroy = caller_destroy,
     .copy = caller_copy,

@@ -28,6 +28,8 @@ struct adl_environment_cell {
     double reward; /* since the last decision */
     struct adl_reward reward_terms;
     struct adl_typical_time typical; /* observation plain; the others have it from the queue */
+    const float *rows;               /* where the rows of actions were written last, and how many */
+    uint32_t row_count;
 };
 
 /* What an environment loaded, for it and its clones. */

@@ -32,22 +32,34 @@ static double adopted_spanning_speed(const struct adl_world_sim *world, uint32_t
     return world->spanning_us[at] > 0 ? (double)world->runtime_us[at] / (double)world->spanning_us[at] : 1.0;
 }
 
-static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
+/* The slowest link of the nodes of a job; negative if it is on one. */
+static double slowest_link_gbs(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
     const uint32_t first = world->jobs[slot].first_gpu;
-    const uint32_t node = adl_gpu_node_of(cluster, first);
-    double link_gbs = cluster->nodes[node].link_gbs;
-    bool spans = false;
+    uint32_t node = adl_gpu_node_of(cluster, first);
+    double link_gbs = -1;
     for (uint32_t gpu = first, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
         place = world->gpus[gpu].job[0] == slot ? 0 : 1;
         const uint32_t other = adl_gpu_node_of(cluster, gpu);
-        spans |= other != node;
+        if (other == node)
+            continue;
+        link_gbs = link_gbs < 0 ? cluster->nodes[node].link_gbs : link_gbs;
         link_gbs = cluster->nodes[other].link_gbs < link_gbs ? cluster->nodes[other].link_gbs : link_gbs;
+        node = other;
     }
-    if (spans && world->adopts)
-        return adopted_spanning_speed(world, slot, adl_gpu_type_of(cluster, first));
-    return spans ? adl_spanning_speed(world->scenario, world->jobs[slot].class_index, link_gbs) : 1.0;
+    return link_gbs;
+}
+
+static double spanning_speed(const struct adl_world_sim *world, uint32_t slot)
+{
+    const double link_gbs = slowest_link_gbs(world, slot);
+    if (link_gbs < 0)
+        return 1.0;
+    if (world->adopts)
+        return adopted_spanning_speed(world, slot,
+                                      adl_gpu_type_of(&world->scenario->cluster, world->jobs[slot].first_gpu));
+    return adl_spanning_speed(world->scenario, world->jobs[slot].class_index, link_gbs);
 }
 
 /* Speed relative to a job alone on new GPUs of one node without power caps: a gang is as fast as its slowest GPU. */
@@ -143,8 +155,7 @@ int adl_sim_set_speed(struct adl_world_sim *world, uint32_t slot)
     struct sim_job *job = &world->jobs[slot];
     const struct adl_cluster *cluster = &world->scenario->cluster;
     progress(world, job);
-    const uint32_t type = adl_gpu_type_of(cluster, job->first_gpu);
-    const double whole_us = (double)world->runtime_us[(size_t)slot * cluster->type_count + type];
+    const double whole_us = (double)world->runtime_us[(size_t)slot * cluster->type_count + job->type];
     const double speed = relative_speed(world, slot);
     job->rate = speed / whole_us;
     const double left_us = job->remaining * whole_us / speed + 0.5;
@@ -232,6 +243,7 @@ static bool take_gpus(struct adl_world_sim *world, const struct adl_command *com
     struct sim_gpu *all = world->gpus;
     uint32_t *link = &world->jobs[slot].first_gpu;
     bool shared = false;
+    world->jobs[slot].type = (uint16_t)adl_gpu_type_of(&world->scenario->cluster, gpus[0]);
     for (uint32_t i = 0; i < count; i++) {
         struct sim_gpu *it = &all[gpus[i]];
         const uint32_t place = it->job[0] == ADL_NONE ? 0 : 1;
@@ -275,8 +287,7 @@ int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command
 /* Takes a job off its GPUs while no GPU of the world is shared. */
 static void leave_unshared(struct adl_world_sim *world, struct sim_job *job)
 {
-    const struct adl_cluster *cluster = &world->scenario->cluster;
-    const double idle_w = cluster->types[adl_gpu_type_of(cluster, job->first_gpu)].idle_w;
+    const double idle_w = world->scenario->cluster.types[job->type].idle_w;
     const int64_t now_us = world->now_us;
     struct sim_gpu *gpus = world->gpus;
     struct adl_true_drift_gpu *drift = world->drift.gpus;
@@ -367,8 +378,7 @@ static double rework(const struct adl_world_sim *world, uint32_t slot)
 {
     const struct adl_cluster *cluster = &world->scenario->cluster;
     const struct sim_job *job = &world->jobs[slot];
-    const uint32_t type = adl_gpu_type_of(cluster, job->first_gpu);
-    const double whole_us = (double)world->runtime_us[(size_t)slot * cluster->type_count + type];
+    const double whole_us = (double)world->runtime_us[(size_t)slot * cluster->type_count + job->type];
     return adl_preemption_rework_s(&world->scenario->preemption, job->gpus) * 1e6 / whole_us;
 }
 

@@ -5,11 +5,14 @@
 #define ADLRO_SIM_SIM_H
 
 #include "base/heap.h"
+#include "base/index.h"
 #include "sim/power.h"
 #include "sim/sampler.h"
 #include "sim/source.h"
 #include "sim/true_drift.h"
 #include "sim/world_sim.h"
+
+#include <assert.h>
 
 /* Events in the heap, in order of precedence: at one instant jobs end before others begin. */
 enum sim_event {
@@ -53,7 +56,10 @@ struct sim_job {
     uint8_t phase;
     bool out_of_time; /* its FINISH is its limit */
     uint32_t next_free;
+    uint16_t type; /* while it holds GPUs: theirs */
+    uint16_t padding[3];
 };
+static_assert(sizeof(struct sim_job) % ADL_LINE == 0, "rows of jobs are whole lines");
 
 struct sim_gpu {
     uint32_t job[2];

@@ -401,19 +401,24 @@ static int submit(void *self, const struct adl_command *command, const uint32_t 
     return status ? adl_fail(err, status, "out of memory in the simulator") : 0;
 }
 
-/* The next event and those that may become the next one. Their own rows are fetched here. */
+/* The next event and those that may become the next one. Their own rows are fetched here, and that of the next job. */
 static uint32_t upcoming(const void *self, uint32_t *ret_jobs, uint32_t most)
 {
     const struct adl_world_sim *world = self;
     uint32_t count = 0;
+    if (world->free_slot != ADL_NONE)
+        __builtin_prefetch(&world->runtime_us[(size_t)world->free_slot * world->scenario->cluster.type_count], 1);
     for (size_t i = 0; i < world->heap.count && count < most; i++) {
         const struct adl_heap_item *item = &world->heap.items[i];
         const uint32_t slot = (uint32_t)item->tag;
         if ((enum sim_event)(item->tag >> 60) != SIM_EVENT_FINISH)
             continue;
         const char *job = (const char *)&world->jobs[slot];
-        if (count == 0 && world->jobs[slot].first_gpu != ADL_NONE)
-            __builtin_prefetch(&world->gpus[world->jobs[slot].first_gpu], 1);
+        if (count == 0 && world->jobs[slot].first_gpu != ADL_NONE) {
+            const struct sim_gpu *gpu = &world->gpus[world->jobs[slot].first_gpu];
+            __builtin_prefetch(gpu, 1);
+            __builtin_prefetch(&gpu->down, 1); /* which may be on the next line */
+        }
         __builtin_prefetch(job, 1);
         __builtin_prefetch(job + 64, 1);
         ret_jobs[count++] = slot;

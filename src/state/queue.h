@@ -9,19 +9,23 @@
 #include "base/order.h"
 #include "model/job.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
+/* What a pass over the queue reads of a lane is in its first line of the cache. */
 struct adl_lane {
-    struct adl_job_spec shape; /* of one of its jobs; only the demand counts */
-    uint64_t hash;
     struct adl_order jobs;
-    int64_t first_key; /* of its first job, while it has one: a copy, because lanes are compared often */
+    uint32_t heap_position; /* in the heap of lanes that have jobs, or ADL_NONE */
+    int64_t first_key;      /* of its first job, while it has one: a copy, because lanes are compared often */
     uint64_t first_sequence;
     int64_t first_weight;
-    uint32_t heap_position; /* in the heap of lanes that have jobs, or ADL_NONE */
-    uint32_t next_vacant;   /* chain of unused lanes */
-    bool known_possible;    /* the cluster can run such a job; set by the caller */
+    uint64_t hash;
+    uint32_t next_vacant;      /* chain of unused lanes */
+    bool known_possible;       /* the cluster can run such a job; set by the caller */
+    struct adl_job_spec shape; /* of one of its jobs; only the demand counts */
+    uint64_t padding[5];
 };
+static_assert(sizeof(struct adl_lane) % ADL_LINE == 0, "lanes are whole lines");
 
 struct adl_queue {
     struct adl_order_node *nodes; /* [slot], shared with the running index; owned by the state */

@@ -34,7 +34,9 @@ static int create_tables(struct adl_state *state)
     state->telemetry = calloc(cluster->gpu_count + 1, sizeof *state->telemetry);
     state->telemetry_us = calloc(cluster->gpu_count + 1, sizeof *state->telemetry_us);
     state->gpu_speed = calloc(cluster->gpu_count + 1, sizeof *state->gpu_speed);
-    if (!state->gpus || !state->nodes_use || !state->telemetry || !state->telemetry_us || !state->gpu_speed)
+    state->running = calloc(ADL_TYPES_MAX, sizeof *state->running);
+    if (!state->gpus || !state->nodes_use || !state->running || !state->telemetry || !state->telemetry_us ||
+        !state->gpu_speed)
         return ADL_ENOMEM;
     set_tables(state);
     const int status = adl_pool_create(&state->pool, cluster);
@@ -67,6 +69,7 @@ void adl_state_destroy(struct adl_state *state)
     free(state->nodes);
     free(state->gpus);
     free(state->nodes_use);
+    free(state->running);
     free(state->telemetry);
     free(state->telemetry_us);
     free(state->gpu_speed);
@@ -132,6 +135,7 @@ int adl_state_copy(struct adl_state *to, const struct adl_state *from)
     copy_jobs(to, &own, from);
     ADL_COPY_ARRAY(to, own, from, gpus, gpus);
     ADL_COPY_ARRAY(to, own, from, nodes_use, from->cluster->node_count);
+    ADL_COPY_ARRAY(to, own, from, running, ADL_TYPES_MAX);
     ADL_COPY_ARRAY(to, own, from, telemetry, gpus);
     ADL_COPY_ARRAY(to, own, from, telemetry_us, gpus);
     ADL_COPY_ARRAY(to, own, from, gpu_speed, gpus);
@@ -155,7 +159,7 @@ static void set_pending(const struct adl_state *state, struct adl_job *job, cons
     job->slowest = 0;
     job->remaining = 1.0;
     job->eligible = eligible;
-    job->lane = job->first_gpu = ADL_NONE;
+    job->lane = job->first_gpu = job->bank = ADL_NONE;
     job->type = 0;
     job->phase = ADL_PHASE_PENDING;
     job->reports = false;
@@ -241,6 +245,18 @@ static inline bool occupy(const struct gang *gang, uint32_t gpu, uint32_t **link
     return place == 0;
 }
 
+/* Puts a job into the order of expected ends, if anyone reads that. */
+static void track(struct adl_state *state, uint32_t slot)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    if (state->sorts_running)
+        adl_order_insert_later(state->nodes, &state->running[job->type], slot, job->expected_us,
+                               state->running_sequence++, 0);
+    else if (state->track_running)
+        adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++,
+                         0);
+}
+
 /* Takes cores and memory for that many GPUs of a bank, of which those of the mask were free. A negative number gives
  * them back and frees the mask. GPUs of one bank are usually consecutive in a gang, so each bank is updated once. */
 static void account(struct adl_state *state, uint32_t bank, const struct adl_job_spec *spec, int32_t gpus,
@@ -266,7 +282,8 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     adl_queue_remove(&state->queue, slot, job->lane);
     job->lane = ADL_NONE;
     job->phase = ADL_PHASE_RUNNING;
-    job->type = (uint16_t)adl_gpu_type_of(state->cluster, gpus[0]);
+    job->bank = state->cluster->gpu_bank[gpus[0]];
+    job->type = (uint16_t)state->cluster->banks[job->bank].type;
     job->start_us = state->now_us;
     job->attempts++;
     state->running_jobs++;
@@ -274,7 +291,7 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
     const struct gang gang = gang_of(state, slot);
     const uint32_t count = job->spec.gpus;
     uint32_t *link = &job->first_gpu;
-    const uint32_t node = adl_gpu_node_of(state->cluster, gpus[0]);
+    const uint32_t node = state->cluster->banks[job->bank].node;
     bool spans = false;
     for (uint32_t i = 0; i < count;) {
         const uint32_t bank = state->cluster->gpu_bank[gpus[i]], before = i;
@@ -301,9 +318,7 @@ void adl_state_start(struct adl_state *state, uint32_t slot, const uint32_t *gpu
         state->now_us + adl_state_left_us(job, whole_us[(size_t)slot * state->cluster->type_count + job->type]);
     job->slowest = 1;
     state->unrevised |= state->drifted;
-    if (state->track_running)
-        adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++,
-                         0);
+    track(state, slot);
 }
 
 static void set_end(struct adl_state *state, uint32_t slot, int64_t expected_us)
@@ -313,7 +328,7 @@ static void set_end(struct adl_state *state, uint32_t slot, int64_t expected_us)
     if (!state->track_running)
         return;
     adl_order_remove(state->nodes, &state->running[job->type], slot);
-    adl_order_insert(state->nodes, &state->running[job->type], slot, job->expected_us, state->running_sequence++, 0);
+    track(state, slot);
 }
 
 void adl_state_began(struct adl_state *state, uint32_t slot, int64_t start_us)
@@ -373,8 +388,7 @@ static void release(struct adl_state *state, uint32_t slot)
     if (state->track_running)
         adl_order_remove(state->nodes, &state->running[job->type], slot);
     const struct gang gang = gang_of(state, slot);
-    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE;) {
-        const uint32_t bank = state->cluster->gpu_bank[gpu];
+    for (uint32_t gpu = job->first_gpu, bank = job->bank; gpu != ADL_NONE;) {
         const struct adl_bank it = state->cluster->banks[bank];
         uint64_t mask = 0;
         uint32_t down = 0; /* and empty now; the others are counted when the pool gets them back */
@@ -388,6 +402,7 @@ static void release(struct adl_state *state, uint32_t slot)
         state->busy_gpus -= down;
         state->down_gpus += down;
         account(state, bank, &job->spec, -left, mask);
+        bank = gpu == ADL_NONE ? ADL_NONE : state->cluster->gpu_bank[gpu];
     }
     job->first_gpu = ADL_NONE;
     state->running_jobs--;

@@ -10,6 +10,7 @@
 #include "state/pool.h"
 #include "state/queue.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
 enum adl_phase {
@@ -19,13 +20,11 @@ enum adl_phase {
     ADL_PHASE_STOPPING, /* told to stop; holds its GPUs until the world reports EVICT */
 };
 
+/* Three lines of the cache: what changes, what it asks for, and what is seldom read. */
 struct adl_job {
-    struct adl_job_spec spec;
     int64_t submit_us;
     int64_t start_us;    /* of this attempt */
     int64_t expected_us; /* predicted end of this attempt */
-    double slowest;      /* speed of its slowest GPU relative to the type, as expected_us counts it */
-    int64_t stop_us;     /* while it stops: when it was told to */
     int64_t attained_us; /* time run in earlier attempts */
     double remaining;    /* predicted share of its work left when this attempt began; see evict.remaining */
     uint32_t eligible;   /* mask of types it may and can run on */
@@ -35,7 +34,13 @@ struct adl_job {
     uint8_t phase;       /* enum adl_phase */
     bool reports;        /* it has reported progress */
     uint32_t attempts;
+    uint32_t bank; /* of its first GPU */
+    struct adl_job_spec spec;
+    double slowest;  /* speed of its slowest GPU relative to the type, as expected_us counts it */
+    int64_t stop_us; /* while it stops: when it was told to */
+    uint64_t padding[3];
 };
+static_assert(sizeof(struct adl_job) % ADL_LINE == 0, "rows of jobs are whole lines");
 
 #define ADL_GPU_JOBS_MAX     2
 #define ADL_REMAINING_MAX_US 9007199254740992.0 /* 2^53, 285 years: a share above 1 must not overflow */
@@ -75,10 +80,11 @@ struct adl_state {
     uint64_t revisions;               /* of expected ends */
     struct adl_pool pool;
     struct adl_queue queue;
-    struct adl_order running[ADL_TYPES_MAX]; /* by expected end; empty unless track_running */
-    uint64_t running_sequence;               /* of insertions into running */
-    bool track_running;                      /* the policy needs running jobs by their end */
-    uint32_t running_jobs;                   /* stopping ones included */
+    struct adl_order *running; /* [type] by expected end; empty unless track_running */
+    uint64_t running_sequence; /* of insertions into running */
+    bool track_running;        /* the policy needs running jobs by their end ... */
+    bool sorts_running;        /* ... and calls adl_state_sort_running() before it reads running */
+    uint32_t running_jobs;     /* stopping ones included */
     uint32_t stopping_jobs;
     uint32_t busy_gpus; /* that hold at least one job */
     uint32_t down_gpus; /* that are down and hold none */
@@ -136,20 +142,39 @@ static inline int64_t adl_state_waited_us(const struct adl_state *state, uint32_
     return state->now_us - state->jobs[slot].submit_us - state->jobs[slot].attained_us;
 }
 
-/* Begins to load what the end of a job will touch: its row or, once that was fetched, its first GPU as well. Always
- * inline, because gcc drops calls of functions that do nothing but this. */
+/* Begins to load what the end of a job will touch: its row or, once that was fetched, its first GPU and that one's bank
+ * and node as well. Always inline, because gcc drops calls of functions that do nothing but this. */
 __attribute__((always_inline)) static inline void adl_state_fetch(const struct adl_state *state, uint32_t slot,
                                                                   bool gpu)
 {
     const struct adl_job *job = &state->jobs[slot];
     if (gpu && job->first_gpu != ADL_NONE && job->phase >= ADL_PHASE_RUNNING) {
-        __builtin_prefetch(&state->gpus[job->first_gpu], 1);
-        __builtin_prefetch(&state->cluster->gpu_bank[job->first_gpu]);
+        const struct adl_gpu_use *use = &state->gpus[job->first_gpu];
+        __builtin_prefetch(use, 1);
+        __builtin_prefetch(&use->cap_w, 1); /* which may be on the next line */
+        __builtin_prefetch(&state->pool.free_mask[job->bank], 1);
+        __builtin_prefetch(&state->nodes_use[state->cluster->banks[job->bank].node], 1);
     }
     for (size_t at = 0; at < sizeof *job; at += 64)
         __builtin_prefetch((const char *)job + at, 1);
     if (state->track_running)
         __builtin_prefetch(&state->nodes[slot], 1);
+}
+
+/* Begins to load what the next job in the slot of one that has ended will write: worlds reuse the last slot first. */
+__attribute__((always_inline)) static inline void adl_state_fetch_vacant(const struct adl_state *state, uint32_t slot)
+{
+    const size_t row = (size_t)slot * state->cluster->type_count;
+    __builtin_prefetch(&state->nodes[slot], 1);
+    __builtin_prefetch(&state->runtime_us[row], 1);
+    __builtin_prefetch(&state->spanning_us[row], 1);
+}
+
+/* Puts the jobs that started since the last call into running. */
+static inline void adl_state_sort_running(const struct adl_state *state)
+{
+    for (uint32_t t = 0; state->sorts_running && t < state->cluster->type_count; t++)
+        adl_order_settle(state->nodes, &state->running[t]);
 }
 
 /* The GPU after this one in the job's chain, or ADL_NONE. */

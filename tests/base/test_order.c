@@ -146,6 +146,42 @@ static void equal_keys_keep_the_order_they_came_in(void **state)
         assert_int_equal(at, (i * 17) % 50);
 }
 
+static void insertions_that_were_put_off_are_those_that_were_not_removed_meanwhile(void **state)
+{
+    (void)state;
+    static struct world world;
+    struct adl_rng rng;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        bool later[ENTRIES] = {false};
+        adl_rng_seed(&rng, seed, "later");
+        world_init(&world);
+        for (int step = 0; step < 600; step++) {
+            const uint32_t entry = adl_rng_below(&rng, ENTRIES);
+            if (later[entry]) {
+                adl_order_remove(world.nodes, &world.orders[0], entry);
+                later[entry] = false;
+            } else if (world.home[entry] != ADL_NONE) {
+                world_remove(&world, entry);
+            } else {
+                adl_order_insert_later(world.nodes, &world.orders[0], entry, (int64_t)adl_rng_below(&rng, 20),
+                                       world.sequence++, (int64_t)adl_rng_below(&rng, 20));
+                later[entry] = true;
+            }
+            check_order(&world, 0); /* nobody finds those that are put off */
+            if (adl_rng_below(&rng, 20) > 0)
+                continue;
+            adl_order_settle(world.nodes, &world.orders[0]);
+            for (uint32_t i = 0; i < ENTRIES; i++)
+                if (later[i]) {
+                    later[i] = false;
+                    world.home[i] = 0;
+                    model_insert(&world, 0, i);
+                }
+            check_order(&world, 0);
+        }
+    }
+}
+
 static void orders_over_one_table_agree_with_sorted_arrays(void **state)
 {
     (void)state;
@@ -221,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_order_has_no_first_and_no_light_entry),
         cmocka_unit_test(equal_keys_keep_the_order_they_came_in),
+        cmocka_unit_test(insertions_that_were_put_off_are_those_that_were_not_removed_meanwhile),
         cmocka_unit_test(orders_over_one_table_agree_with_sorted_arrays),
         cmocka_unit_test(next_light_finds_what_a_scan_of_the_sorted_array_finds),
         cmocka_unit_test(entries_that_come_sorted_do_not_make_a_deep_tree),

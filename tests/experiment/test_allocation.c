@@ -1,8 +1,8 @@
 /* Tests of memory: decisions allocate nothing, and an allocation refused anywhere is reported and leaks
  * nothing.
  *
- * Needs the linker's --wrap for malloc, calloc, realloc and free (tests/experiment/allocation.cmake); libraries are not
- * wrapped. */
+ * Needs the linker's --wrap for malloc, calloc, realloc, aligned_alloc and free (tests/experiment/allocation.cmake);
+ * libraries are not wrapped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,10 +40,12 @@ static uint64_t refuse_at;   /* the allocation that fails; 0 = none */
 void *__real_malloc(size_t size) __attribute__((weak));
 void *__real_calloc(size_t count, size_t size) __attribute__((weak));
 void *__real_realloc(void *old, size_t size) __attribute__((weak));
+void *__real_aligned_alloc(size_t alignment, size_t size) __attribute__((weak));
 void __real_free(void *memory) __attribute__((weak));
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *memory);
 
 static void *counted(void *memory)
@@ -69,6 +71,11 @@ void *__wrap_realloc(void *old, size_t size)
     void *memory = __real_realloc(old, size);
     live += memory && !old;
     return memory;
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return ++allocations == refuse_at ? NULL : counted(__real_aligned_alloc(alignment, size));
 }
 
 void __wrap_free(void *memory)

@@ -236,9 +236,49 @@ static void the_typical_time_is_the_geometric_mean_of_live_jobs(void **state)
     adl_typical_time_clear(&typical);
 }
 
+/* Rows behind those that are offered are 0. */
+static void assert_rest_clear(const struct play *play)
+{
+    const size_t columns = play->shape.action_features;
+    for (size_t i = (size_t)play->shown.action_count[0] * columns; i < play->shape.actions * columns; i++)
+        assert_true(play->shown.actions[i] == 0);
+}
+
+static void rows_that_are_not_offered_are_0_whoever_wrote_to_the_buffer_before(void **state)
+{
+    (void)state;
+    struct adl_rng rng;
+    adl_rng_seed(&rng, 9, "actions");
+    for (uint64_t seed = 1; seed <= WORLDS; seed++) {
+        struct adl_scenario scenario = random_scenario(seed, JOBS);
+        struct play one = open_play(&scenario), two = open_play(&scenario);
+        const struct adlro_buffers own = two.shown;
+        const size_t bytes = one.shape.actions * one.shape.action_features * sizeof *one.shown.actions;
+        memset(one.shown.actions, 0xff, bytes); /* a buffer need not be clear when an episode begins */
+        reset(&one, seed);
+        two.shown.actions = one.shown.actions; /* both write their rows to the same place */
+        reset(&two, seed + 100);
+        while (!one.shown.done[0]) {
+            step(&one, any_action(&one, &rng));
+            if (!one.shown.done[0])
+                assert_rest_clear(&one);
+            if (two.shown.done[0])
+                continue;
+            step(&two, any_action(&two, &rng));
+            if (!two.shown.done[0])
+                assert_rest_clear(&two);
+        }
+        two.shown = own;
+        close_play(&one);
+        close_play(&two);
+        adl_scenario_clear(&scenario);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_that_are_not_offered_are_0_whoever_wrote_to_the_buffer_before),
         cmocka_unit_test(equal_seeds_and_actions_give_equal_episodes_whatever_was_played_before),
         cmocka_unit_test(a_clone_goes_on_alike),
         cmocka_unit_test(an_agent_that_waits_when_it_may_ends_its_episode),

@@ -228,16 +228,23 @@ static void list_types(const struct adl_market *market, uint32_t slot, struct sa
         }
 }
 
-/* An agent's memory is spread over the cluster's: the processor fetches it while the others are asked. */
-static void fetch_agent(const struct adl_market *market, uint32_t agent, uint32_t bank)
+/* An agent's memory is spread over the cluster's: the processor fetches it while the others are asked. Always inline,
+ * because gcc drops calls of functions that do nothing but this. */
+__attribute__((always_inline)) static inline void fetch_agent(const struct adl_market *market, uint32_t agent,
+                                                              uint32_t bank)
 {
+    const struct adl_bank *it = &market->cluster->banks[bank];
     const struct adl_market_agent *self = &market->agents[agent];
-    __builtin_prefetch(self);
-    __builtin_prefetch((const char *)self + 64);
-    __builtin_prefetch(&market->banks[bank]);
-    __builtin_prefetch(&market->nodes[market->cluster->banks[bank].node]);
-    __builtin_prefetch(&market->ends_us[market->cluster->banks[bank].gpu_first]);
-    __builtin_prefetch(&market->state->nodes_use[market->cluster->banks[bank].node]);
+    __builtin_prefetch(self, 1);
+    __builtin_prefetch(&self->changed, 1);
+    __builtin_prefetch(&market->banks[bank], 1);
+    __builtin_prefetch(&market->banks[bank].told.open_us, 1);
+    __builtin_prefetch(&market->nodes[it->node], 1);
+    __builtin_prefetch(&market->ends_us[it->gpu_first]);
+    __builtin_prefetch(&market->ends_us[it->gpu_first + it->gpu_count - 1]);
+    __builtin_prefetch(&market->state->nodes_use[it->node]);
+    __builtin_prefetch(&market->state->pool.free_mask[bank]);
+    __builtin_prefetch(&market->directory.banks[bank], 1);
 }
 
 static void ask(struct adl_market *market, struct sample *sample, uint32_t bank, const struct adl_announced *job)

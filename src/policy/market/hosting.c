@@ -75,11 +75,25 @@ void adl_market_see_end(struct adl_market *market, uint32_t gpu, int64_t end_us)
         self->next_end_us = end_us;
 }
 
+/* The GPUs of a bank, and the jobs on them, are fetched together: one by one each would be waited for. */
+__attribute__((always_inline)) static inline void fetch_gpus(const struct adl_market *market, const struct adl_bank *it)
+{
+    const struct adl_gpu_use *uses = &market->state->gpus[it->gpu_first];
+    for (uint32_t g = 0; g < it->gpu_count; g += ADL_LINE / sizeof *uses)
+        __builtin_prefetch(&uses[g]);
+    for (uint32_t g = 0; g < it->gpu_count; g += ADL_LINE / sizeof *market->gpus)
+        __builtin_prefetch(&market->gpus[it->gpu_first + g], 1);
+    for (uint32_t g = 0; g < it->gpu_count; g++)
+        if (uses[g].job[0] != ADL_NONE)
+            __builtin_prefetch(&market->state->jobs[uses[g].job[0]]);
+}
+
 static void sense_bank(struct adl_market *market, uint32_t bank, struct adl_market_agent *self)
 {
     const struct adl_bank *it = &market->cluster->banks[bank];
     struct adl_agent_bank *own = &market->banks[bank];
     own->up_gpus = 0;
+    fetch_gpus(market, it);
     for (uint32_t g = it->gpu_first; g < it->gpu_first + it->gpu_count; g++) {
         sense_gpu(market, g, self);
         own->up_gpus += !market->state->gpus[g].down;

@@ -505,6 +505,7 @@ bool adl_forecast_reserve(struct adl_forecast *forecast, const struct adl_state 
     struct adl_reservation best = {.start_us = INT64_MAX};
     uint32_t types[ADL_TYPES_MAX];
     const uint32_t count = adl_placement_order_types(state, slot, UINT32_MAX, types);
+    adl_state_sort_running(state);
     for (uint32_t i = 0; i < count; i++) {
         struct pass pass = {.forecast = forecast,
                             .state = state,
