@@ -36,7 +36,7 @@ static struct adl_rank_config small(const struct adl_rank_workload *workload)
     config.workload_count = 1;
     config.rounds = 10;
     config.directions = 8;
-    config.runs = 3;
+    config.runs = 6;
     config.check_runs = 16;
     config.distance = 0.3;
     config.step = 0.3;
@@ -72,6 +72,7 @@ static void training_mends_a_network_that_ranks_badly(void **state)
     bad.params[ADL_RANK_HIDDEN * (ADL_RANK_FEATURES + 1)] = 4; /* the first hidden unit's, for the rank */
     bad.params[ADL_RANK_PARAMS - 1] = -2;                      /* of how much waiting counts: an eighth */
     config.begin = &bad;
+    config.rounds = 20;
     train(&config, &before, &after);
     print_message("held-out cost relative to the rule's: %+.1f %%, then %+.1f %%\n", 100 * before, 100 * after);
     assert_true(before > 0.02);
