@@ -350,7 +350,7 @@ static void report_reliability(const struct outcomes *outcomes, const char *name
     const struct summary sum = summarize(outcomes, KINDS, false);
     printf("  reliability %s %s:", name, policy);
     for (int i = 0; i < ADL_START_LEVELS; i++)
-        printf(" %d:%.1f", 100 * (i + 1) / (ADL_START_LEVELS + 1), 100 * sum.within[i] / (sum.count + !sum.count));
+        printf(" %d:%.1f", 100 * (i + 1) / (ADL_START_LEVELS + 1), 100 * sum.within[i] / fmax(sum.count, 1));
     printf("\n");
 }
 
