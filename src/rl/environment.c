@@ -73,7 +73,7 @@ static void clear_rows(const struct adlro_environment *env, uint32_t index, floa
     const struct adlro_shape *shape = &env->shape;
     struct adl_environment_cell *cell = &env->cells[index];
     const uint32_t columns = shape->action_features, count = cell->actions->count;
-    uint32_t end = cell->rows == rows ? cell->row_count : shape->actions;
+    uint32_t end = cell->rows && cell->rows == rows ? cell->row_count : shape->actions;
     end = end > count ? end : count;
     while (end < shape->actions && !is_clear(&rows[(size_t)end * columns], columns))
         end++;
