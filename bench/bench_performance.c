@@ -20,7 +20,7 @@
 #define SCENARIOS ADL_SOURCE_DIR "/scenarios/"
 #define PHILLY    ADL_SOURCE_DIR "/../shared/data/philly/philly_2017_sep_oct.csv"
 
-#define BUDGET_S 150 /* of processor time, after which no point of a curve and no row of a peer is begun */
+#define BUDGET_S 170 /* of processor time, after which no point of a curve and no row of a peer is begun */
 
 static FILE *page;
 

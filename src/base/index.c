@@ -16,7 +16,12 @@ static void *move_to_line(void *array, size_t bytes, size_t grown)
     return moved;
 }
 
-int adl_grow(void **array, size_t *capacity, size_t count, size_t size)
+int adl_grow_to(void **array, size_t *capacity, size_t count, size_t size)
+{
+    return adl_grow_from(array, capacity, *capacity, count, size);
+}
+
+int adl_grow_from(void **array, size_t *capacity, size_t set, size_t count, size_t size)
 {
     if (count <= *capacity)
         return 0;
@@ -26,11 +31,19 @@ int adl_grow(void **array, size_t *capacity, size_t count, size_t size)
             return ADL_ENOMEM;
         grown *= 2;
     }
-    void *moved =
-        size % ADL_LINE == 0 ? move_to_line(*array, *capacity * size, grown * size) : realloc(*array, grown * size);
+    void *moved = size % ADL_LINE == 0 ? move_to_line(*array, set * size, grown * size) : realloc(*array, grown * size);
     if (!moved)
         return ADL_ENOMEM;
     *array = moved;
     *capacity = grown;
     return 0;
+}
+
+void *adl_lines(size_t count, size_t size)
+{
+    if (count > (SIZE_MAX - ADL_LINE) / size)
+        return NULL;
+    const size_t bytes = (count * size + ADL_LINE - 1) / ADL_LINE * ADL_LINE;
+    void *lines = aligned_alloc(ADL_LINE, bytes);
+    return lines ? memset(lines, 0, bytes) : NULL;
 }

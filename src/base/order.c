@@ -3,7 +3,6 @@
 #include "base/hash.h"
 
 #include <assert.h>
-#include <stdbool.h>
 
 void adl_order_init(struct adl_order *order)
 {
@@ -60,7 +59,8 @@ static void append(struct adl_order_node *nodes, struct adl_order *order, uint32
 
 /* Splits the subtree at the new entry's place into its two children. previous and next are its neighbours above that
  * place, and become those in the whole order. */
-static void split(struct adl_order_node *nodes, uint32_t at, uint32_t entry, uint32_t *previous, uint32_t *next)
+static void split(struct adl_order_node *nodes, bool weighted, uint32_t at, uint32_t entry, uint32_t *previous,
+                  uint32_t *next)
 {
     uint32_t *left = &nodes[entry].left, *right = &nodes[entry].right;
     uint32_t left_end = entry, right_end = entry;
@@ -81,6 +81,8 @@ static void split(struct adl_order_node *nodes, uint32_t at, uint32_t entry, uin
         }
     }
     *left = *right = ADL_NONE;
+    if (!weighted)
+        return;
     for (; left_end != entry; left_end = nodes[left_end].parent)
         refresh(nodes, left_end);
     for (; right_end != entry; right_end = nodes[right_end].parent)
@@ -100,6 +102,7 @@ void adl_order_insert(struct adl_order_node *nodes, struct adl_order *order, uin
                                     .right = ADL_NONE,
                                     .height = (uint32_t)(adl_hash_u64(sequence, 0x6f72646572u) >> 32)};
     order->count++;
+    order->weighted |= weight != 0;
     if (order->last == ADL_NONE || adl_order_before(&nodes[order->last], node)) {
         append(nodes, order, entry);
         return;
@@ -124,7 +127,7 @@ void adl_order_insert(struct adl_order_node *nodes, struct adl_order *order, uin
         nodes[parent].left = entry;
     else
         nodes[parent].right = entry;
-    split(nodes, at, entry, &previous, &next);
+    split(nodes, order->weighted, at, entry, &previous, &next);
     link_between(nodes, order, entry, previous, next);
 }
 
@@ -198,6 +201,19 @@ static uint32_t join(struct adl_order_node *nodes, struct adl_order *order, uint
     return above;
 }
 
+/* Updates the least weights after an entry was replaced; at: the lowest node with a changed child. */
+static void refresh_above(struct adl_order_node *nodes, uint32_t at, uint32_t parent)
+{
+    for (; at != parent; at = nodes[at].parent)
+        refresh(nodes, at);
+    for (; at != ADL_NONE; at = nodes[at].parent) {
+        const int64_t old = nodes[at].least;
+        refresh(nodes, at);
+        if (nodes[at].least == old)
+            break;
+    }
+}
+
 void adl_order_remove(struct adl_order_node *nodes, struct adl_order *order, uint32_t entry)
 {
     const struct adl_order_node *node = &nodes[entry];
@@ -206,15 +222,9 @@ void adl_order_remove(struct adl_order_node *nodes, struct adl_order *order, uin
         return;
     }
     assert(order->count > 0);
-    uint32_t at = join(nodes, order, entry);
-    for (; at != node->parent; at = nodes[at].parent)
-        refresh(nodes, at);
-    for (; at != ADL_NONE; at = nodes[at].parent) {
-        const int64_t old = nodes[at].least;
-        refresh(nodes, at);
-        if (nodes[at].least == old)
-            break;
-    }
+    const uint32_t changed = join(nodes, order, entry);
+    if (order->weighted)
+        refresh_above(nodes, changed, node->parent);
     if (node->previous == ADL_NONE)
         order->first = node->next;
     else

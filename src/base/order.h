@@ -9,6 +9,7 @@
 
 #include "base/index.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A line of the cache. */
@@ -27,6 +28,7 @@ struct adl_order {
     uint32_t root, first, last;
     uint32_t count;
     uint32_t later; /* a list of entries that are still to be inserted, the last first */
+    bool weighted;  /* some entry had a weight other than 0: else all least weights are 0 and stay so */
 };
 
 void adl_order_init(struct adl_order *order);

@@ -109,25 +109,26 @@ static int check_node(struct adl_validator *validator, const struct adl_state *s
     return 0;
 }
 
-/* A gang within one bank, as most are: nothing has to be remembered from bank to bank. false: it is not, or may not be
- * possible, and check_gang() says why. */
+/* A gang of free GPUs within one bank in ascending order, as most are: nothing has to be remembered to find one that
+ * is named twice. False: it is not, or may not be possible, and check_gang() says why. */
 static bool fits_one_bank(const struct adl_state *state, const struct adl_job_spec *spec, const uint32_t *gpus)
 {
-    const uint32_t bank = state->cluster->gpu_bank[gpus[0]];
-    const struct adl_bank it = state->cluster->banks[bank];
-    const struct adl_node_use *node = &state->nodes_use[it.node];
-    uint64_t named = 0;
-    bool fits = (int64_t)spec->gpus * spec->cpu_cores <= node->free_cores &&
-                (int64_t)spec->gpus * spec->memory_mib <= node->free_memory_mib;
-    for (uint32_t i = 0; i < spec->gpus && fits; i++) {
-        const uint32_t at = gpus[i] - it.gpu_first;
-        if (at >= it.gpu_count || named >> at & 1)
+    const struct adl_bank bank = state->cluster->banks[state->cluster->gpu_bank[gpus[0]]];
+    const struct adl_node_use *node = &state->nodes_use[bank.node];
+    const uint32_t end = bank.gpu_first + bank.gpu_count, count = spec->gpus;
+    const int32_t memory_mib = spec->gpu_memory_mib;
+    if ((int64_t)spec->gpus * spec->cpu_cores > node->free_cores ||
+        (int64_t)spec->gpus * spec->memory_mib > node->free_memory_mib)
+        return false;
+    for (uint32_t i = 0, least = bank.gpu_first; i < count; i++) {
+        if (gpus[i] < least || gpus[i] >= end)
             return false;
         const struct adl_gpu_use *use = &state->gpus[gpus[i]];
-        named |= UINT64_C(1) << at;
-        fits = use->job[0] == ADL_NONE && !use->down && use->free_memory_mib >= spec->gpu_memory_mib;
+        if (use->job[0] != ADL_NONE || use->down || use->free_memory_mib < memory_mib)
+            return false;
+        least = gpus[i] + 1;
     }
-    return fits;
+    return true;
 }
 
 /* All GPUs of a start, bank by bank: present, of one type, and in one node if the job may not span. */

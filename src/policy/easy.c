@@ -161,9 +161,10 @@ static bool something_free(const struct adl_state *state)
 /* True if some GPUs would take the job were there no reservations. */
 static bool fits_at_all(const struct adl_state *state, uint32_t slot, bool share, struct adl_plan *plan)
 {
+    const bool room = adl_fit_room(state, slot);
+    if (!share && (!room || adl_fit_counts_alone(state, &state->jobs[slot].spec)))
+        return room;
     const struct adl_placement_request bare = {.types = UINT32_MAX, .share = share};
-    if (!share && (!adl_fit_room(state, slot) || adl_fit_counts_alone(state, &state->jobs[slot].spec)))
-        return adl_fit_room(state, slot);
     const bool fits = adl_placement_start(state, slot, &bare, plan);
     adl_plan_reset(plan);
     return fits;
@@ -282,7 +283,7 @@ static bool pass(struct easy *self, const struct adl_state *state, bool put_off,
     for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE;) {
         const bool asked = self->owed_count > 0;
         const bool may_fit = !asked || fits_at_all(state, slot, place->share, plan);
-        if (may_fit && !keep_word(self, state, slot, plan))
+        if (asked && may_fit && !keep_word(self, state, slot, plan))
             return false;
         if (may_fit && (place->share || adl_fit_room(state, slot)) && start(self, state, slot, plan)) {
             adl_walk_next(queue);

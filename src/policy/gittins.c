@@ -107,10 +107,10 @@ static struct adl_reason reason_of(const void *context, const struct adl_state *
                                    bool stops)
 {
     const struct gittins *self = context;
-    const struct adl_order_node *nodes = self->list.nodes;
-    const int64_t own_us = stops ? left_now(state, slot) : nodes[slot].key;
+    const struct adl_preemptive_job *jobs = self->list.jobs;
+    const int64_t own_us = stops ? left_now(state, slot) : jobs[slot].key;
     return adl_reason_make(stops ? ADL_RULE_FOR_LESS_WORK : ADL_RULE_LEAST_WORK, other, (double)own_us * 1e-6,
-                           other == ADL_NONE ? 0 : (double)nodes[other].key * 1e-6);
+                           other == ADL_NONE ? 0 : (double)jobs[other].key * 1e-6);
 }
 
 /* Waiting jobs are ranked by what was learned since. */

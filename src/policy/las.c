@@ -19,6 +19,7 @@
 #include "policy/policy.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LIMITS_MAX  8
 #define QUEUE_SHIFT 58 /* key: queue, then whether it waits its turn behind those settled, then order inside */
@@ -38,7 +39,9 @@ struct las_job {
     uint8_t queue;
     bool settled; /* was given GPUs in the last pass, or never had to ask */
     bool runs;
-    bool has_turn; /* where it will wait was set when it was ordered to stop */
+    bool has_turn;     /* where it will wait was set when it was ordered to stop */
+    bool is_due;       /* it is in due */
+    bool is_unsettled; /* it is in unsettled */
 };
 
 /* A table of order nodes and one order over it. */
@@ -53,10 +56,10 @@ struct las {
     struct adl_preemptive_list list;
     struct las_job *jobs; /* [slot] */
     size_t job_capacity;
-    struct index due;       /* jobs by the time at which they change their queue */
-    struct index unsettled; /* las_running_first: jobs that run, by key, to be settled at the next pass */
-    uint8_t *is_due;        /* [slot] bit 0: in due, bit 1: in unsettled */
-    size_t mark_capacity;
+    struct index due;    /* jobs by the time at which they change their queue */
+    uint32_t *unsettled; /* las_running_first: the few jobs that run, by key, to be settled at the next pass */
+    size_t unsettled_capacity;
+    uint32_t unsettled_count;
     int64_t limits_us[LIMITS_MAX]; /* GPU-microseconds */
     uint32_t limit_count;
     struct adl_policy_reals medians; /* limits as multiples of the median service; none = they are set */
@@ -71,8 +74,6 @@ struct las {
     bool awake;       /* something happened since the last pass that a pass may follow */
     bool failed;      /* out of memory in observe() */
 };
-
-enum { MARK_DUE = 1, MARK_UNSETTLED = 2 };
 
 struct las_options {
     struct adl_policy_reals limits_gpu_s, limits_medians;
@@ -127,8 +128,7 @@ static void destroy(void *policy)
     adl_preemptive_list_clear(&self->list);
     free(self->jobs);
     free(self->due.nodes);
-    free(self->unsettled.nodes);
-    free(self->is_due);
+    free(self->unsettled);
     free(self);
 }
 
@@ -148,7 +148,6 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     if (self->limit_count == 0)
         self->medians = own->limits_medians;
     adl_order_init(&self->due.order);
-    adl_order_init(&self->unsettled.order);
     self->promote = own->promote;
     self->running_first = own->running_first;
     self->lazy = own->lazy;
@@ -174,21 +173,18 @@ static int copy(void *policy, const void *from)
     struct las *self = policy;
     const struct las *other = from;
     if (adl_grow((void **)&self->jobs, &self->job_capacity, other->job_capacity, sizeof *self->jobs) ||
-        adl_grow((void **)&self->is_due, &self->mark_capacity, other->mark_capacity, sizeof *self->is_due) ||
-        copy_index(&self->due, &other->due) || copy_index(&self->unsettled, &other->unsettled) ||
-        adl_preemptive_list_copy(&self->list, &other->list, self))
+        adl_grow((void **)&self->unsettled, &self->unsettled_capacity, other->unsettled_capacity,
+                 sizeof *self->unsettled) ||
+        copy_index(&self->due, &other->due) || adl_preemptive_list_copy(&self->list, &other->list, self))
         return ADL_ENOMEM;
     const struct las own = *self;
     *self = *other;
     self->list = own.list;
     self->due = own.due;
-    self->unsettled = own.unsettled;
     self->job_capacity = own.job_capacity;
-    self->mark_capacity = own.mark_capacity;
+    self->unsettled_capacity = own.unsettled_capacity;
     ADL_COPY_ARRAY(self, own, other, jobs, other->job_capacity);
-    ADL_COPY_ARRAY(self, own, other, is_due, other->mark_capacity);
-    for (size_t i = other->mark_capacity; i < self->mark_capacity; i++)
-        self->is_due[i] = 0;
+    ADL_COPY_ARRAY(self, own, other, unsettled, other->unsettled_count);
     return 0;
 }
 
@@ -200,17 +196,39 @@ static int64_t key_of(const struct las *self, const struct las_job *job)
     return queue + ((int64_t)!job->settled << TURN_SHIFT) + job->turn;
 }
 
-static void index_put(struct las *self, struct index *index, uint8_t mark, uint32_t slot, int64_t key)
+static void drop_due(struct las *self, uint32_t slot)
 {
-    adl_order_insert(index->nodes, &index->order, slot, key, index->sequence++, 0);
-    self->is_due[slot] |= mark;
+    if (self->jobs[slot].is_due)
+        adl_order_remove(self->due.nodes, &self->due.order, slot);
+    self->jobs[slot].is_due = false;
 }
 
-static void index_drop(struct las *self, struct index *index, uint8_t mark, uint32_t slot)
+static void put_due(struct las *self, uint32_t slot, int64_t time_us)
 {
-    if (self->is_due[slot] & mark)
-        adl_order_remove(index->nodes, &index->order, slot);
-    self->is_due[slot] &= (uint8_t)~mark;
+    adl_order_insert(self->due.nodes, &self->due.order, slot, time_us, self->due.sequence++, 0);
+    self->jobs[slot].is_due = true;
+}
+
+static void drop_unsettled(struct las *self, uint32_t slot)
+{
+    if (!self->jobs[slot].is_unsettled)
+        return;
+    self->jobs[slot].is_unsettled = false;
+    uint32_t at = 0;
+    while (self->unsettled[at] != slot)
+        at++;
+    self->unsettled_count--;
+    memmove(&self->unsettled[at], &self->unsettled[at + 1], (self->unsettled_count - at) * sizeof *self->unsettled);
+}
+
+static void put_unsettled(struct las *self, uint32_t slot)
+{
+    const int64_t key = key_of(self, &self->jobs[slot]);
+    uint32_t at = self->unsettled_count++;
+    for (; at > 0 && key_of(self, &self->jobs[self->unsettled[at - 1]]) > key; at--)
+        self->unsettled[at] = self->unsettled[at - 1];
+    self->unsettled[at] = slot;
+    self->jobs[slot].is_unsettled = true;
 }
 
 /* Time held since the last promotion. */
@@ -223,29 +241,26 @@ static int64_t held_us(const struct las_job *job, int64_t now_us)
 static void set_due(struct las *self, uint32_t slot)
 {
     const struct las_job *job = &self->jobs[slot];
-    index_drop(self, &self->due, MARK_DUE, slot);
+    drop_due(self, slot);
     if (job->runs && job->queue < self->limit_count) {
         const int64_t left_us = self->limits_us[job->queue] - job->held_us * job->gpus;
         const int64_t run_us = left_us > 0 ? (left_us + job->gpus - 1) / job->gpus : 0;
-        index_put(self, &self->due, MARK_DUE, slot, job->start_us + run_us);
+        put_due(self, slot, job->start_us + run_us);
     } else if (!job->runs && job->queue > 0 && self->promote > 0 && job->held_us > 0) {
         const double wait_us = self->promote * (double)job->held_us - (double)job->waited_us;
         if (wait_us < 9e15)
-            index_put(self, &self->due, MARK_DUE, slot, job->since_us + (wait_us > 0 ? (int64_t)wait_us : 0));
+            put_due(self, slot, job->since_us + (wait_us > 0 ? (int64_t)wait_us : 0));
     }
 }
 
 static int grow(struct las *self, uint32_t slot)
 {
-    const size_t count = (size_t)slot + 1, known = self->mark_capacity;
-    if (adl_grow((void **)&self->jobs, &self->job_capacity, count, sizeof *self->jobs) ||
-        adl_grow((void **)&self->due.nodes, &self->due.capacity, count, sizeof *self->due.nodes) ||
-        adl_grow((void **)&self->unsettled.nodes, &self->unsettled.capacity, count, sizeof *self->unsettled.nodes) ||
-        adl_grow((void **)&self->is_due, &self->mark_capacity, count, sizeof *self->is_due))
-        return ADL_ENOMEM;
-    for (size_t i = known; i < self->mark_capacity; i++)
-        self->is_due[i] = 0;
-    return 0;
+    const size_t count = (size_t)slot + 1;
+    return adl_grow((void **)&self->jobs, &self->job_capacity, count, sizeof *self->jobs) ||
+                   adl_grow((void **)&self->due.nodes, &self->due.capacity, count, sizeof *self->due.nodes) ||
+                   adl_grow((void **)&self->unsettled, &self->unsettled_capacity, count, sizeof *self->unsettled)
+               ? ADL_ENOMEM
+               : 0;
 }
 
 static int submitted(struct las *self, const struct adl_event *event)
@@ -263,8 +278,8 @@ static int submitted(struct las *self, const struct adl_event *event)
 
 static void forget_marks(struct las *self, uint32_t slot)
 {
-    index_drop(self, &self->due, MARK_DUE, slot);
-    index_drop(self, &self->unsettled, MARK_UNSETTLED, slot);
+    drop_due(self, slot);
+    drop_unsettled(self, slot);
 }
 
 static int evicted(struct las *self, const struct adl_event *event, const struct adl_state *state)
@@ -323,25 +338,28 @@ static void note_started(struct las *self, const struct adl_state *state)
             job->waited_us += job->start_us - job->since_us;
         set_due(self, slot);
         if (self->running_first)
-            index_put(self, &self->unsettled, MARK_UNSETTLED, slot, key_of(self, job));
+            put_unsettled(self, slot);
     }
 }
 
 /* Those that got GPUs in the last pass, or kept them, come before those that did not. */
 static void settle(struct las *self)
 {
-    for (uint32_t slot; (slot = self->unsettled.order.first) != ADL_NONE;) {
-        index_drop(self, &self->unsettled, MARK_UNSETTLED, slot);
+    for (uint32_t i = 0; i < self->unsettled_count; i++) {
+        const uint32_t slot = self->unsettled[i];
+        self->jobs[slot].is_unsettled = false;
         self->jobs[slot].settled = true;
         self->jobs[slot].turn = self->next_turn++;
         adl_preemptive_list_rerank(&self->list, slot, key_of(self, &self->jobs[slot]));
     }
+    self->unsettled_count = 0;
 }
 
 /* Moves a job to the queue it belongs to now, behind all that are there. */
 static void change_queue(struct las *self, uint32_t slot, int64_t now_us)
 {
     struct las_job *job = &self->jobs[slot];
+    drop_unsettled(self, slot);
     job->turn = self->next_turn++;
     job->settled = false;
     if (job->runs) {
@@ -353,9 +371,8 @@ static void change_queue(struct las *self, uint32_t slot, int64_t now_us)
     }
     set_due(self, slot);
     adl_preemptive_list_rerank(&self->list, slot, key_of(self, job));
-    index_drop(self, &self->unsettled, MARK_UNSETTLED, slot);
     if (self->running_first && job->runs)
-        index_put(self, &self->unsettled, MARK_UNSETTLED, slot, key_of(self, job));
+        put_unsettled(self, slot);
 }
 
 /* Sets the limits by what jobs have had when they ended, and every job's queue by the limits. */
@@ -379,7 +396,7 @@ static void relearn(struct las *self, int64_t now_us)
     }
 }
 
-/* All that are due, in order of arrival: they are gathered in the second index first, which is empty then. */
+/* All that are due, in order of arrival: they are gathered in an order of their own first. */
 static void change_queues(struct las *self, int64_t now_us)
 {
     struct adl_order_node *nodes = self->due.nodes;
@@ -387,7 +404,7 @@ static void change_queues(struct las *self, int64_t now_us)
         struct adl_order gathered;
         adl_order_init(&gathered);
         for (uint32_t slot; (slot = self->due.order.first) != ADL_NONE && nodes[slot].key <= now_us;) {
-            index_drop(self, &self->due, MARK_DUE, slot);
+            drop_due(self, slot);
             adl_order_insert(nodes, &gathered, slot, (int64_t)self->jobs[slot].arrival, slot, 0);
         }
         for (uint32_t slot; (slot = gathered.first) != ADL_NONE;) {
@@ -462,7 +479,7 @@ static void turn_to_front(struct las *self, const struct adl_plan *plan)
         if (job->settled)
             job->turn = --self->front_turn;
         job->has_turn = true;
-        index_drop(self, &self->unsettled, MARK_UNSETTLED, plan->commands[i].job);
+        drop_unsettled(self, plan->commands[i].job);
     }
 }
 

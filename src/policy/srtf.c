@@ -94,6 +94,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     self->cost_us = config->preemption_us;
     self->stop_margin = own->stop_margin;
     self->list.bonus = (int64_t)(own->stop_margin * (double)config->preemption_us);
+    self->list.ranked = true;
     self->gpus_exponent = own->by_gpu_time ? 1 : own->gpus_exponent;
     self->refreshed_us = INT64_MIN;
     self->heir = ADL_NONE;
@@ -190,12 +191,12 @@ static struct adl_reason reason_of(const void *context, const struct adl_state *
                                    bool stops)
 {
     const struct srtf *self = context;
-    const struct adl_order_node *nodes = self->list.nodes;
-    const int64_t own_us = stops ? left_now(self, state, slot) : nodes[slot].key;
+    const struct adl_preemptive_job *jobs = self->list.jobs;
+    const int64_t own_us = stops ? left_now(self, state, slot) : jobs[slot].key;
     const enum adl_rule starts_by = self->gpus_exponent > 0 ? ADL_RULE_LEAST_WORK : ADL_RULE_SHORTEST,
                         stops_by = self->gpus_exponent > 0 ? ADL_RULE_FOR_LESS_WORK : ADL_RULE_FOR_SHORTER;
     return adl_reason_make(stops ? stops_by : starts_by, other, (double)own_us * 1e-6,
-                           other == ADL_NONE ? 0 : (double)nodes[other].key * 1e-6);
+                           other == ADL_NONE ? 0 : (double)jobs[other].key * 1e-6);
 }
 
 static int decide_list(struct srtf *self, const struct adl_state *state, struct adl_plan *plan)
@@ -204,7 +205,7 @@ static int decide_list(struct srtf *self, const struct adl_state *state, struct 
         return ADL_ENOMEM;
     while (adl_preemptive_list_next_started(&self->list, state) != ADL_NONE)
         ;
-    if (self->list.queue.count == 0)
+    if (state->queue.count == 0)
         return 0;
     self->list.reason = reason_of;
     self->list.reason_context = self;

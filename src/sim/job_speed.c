@@ -209,61 +209,88 @@ static int set_speeds_of_neighbours(struct adl_world_sim *world, uint32_t slot)
     return 0;
 }
 
+/* Counts what the GPUs of a job have drawn, and sets what they draw from now on, while no GPU of the world is shared.
+ */
+static void set_draw(struct adl_world_sim *world, struct sim_job *job, double power_w)
+{
+    const int64_t now_us = world->now_us;
+    struct sim_gpu *gpus = world->gpus;
+    struct adl_true_drift_gpu *drift = world->drift.gpus;
+    double energy_j = job->energy_j;
+    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE; gpu = gpus[gpu].next_gpu[0]) {
+        struct sim_gpu *it = &gpus[gpu];
+        if (drift)
+            drift[gpu].busy_s += (double)(now_us - it->meter.since_us) * 1e-6;
+        energy_j += adl_power_count(&it->meter, now_us);
+        it->meter.power_w = power_w;
+    }
+    job->energy_j = energy_j;
+}
+
+/* The same for each GPU by those who share it and by its cap. */
+static void set_draw_shared(struct adl_world_sim *world, uint32_t slot)
+{
+    for (uint32_t gpu = world->jobs[slot].first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
+        place = world->gpus[gpu].job[0] == slot ? 0 : 1;
+        adl_sim_count_power(world, gpu);
+        adl_sim_set_power(world, gpu);
+    }
+}
+
 /* From starting to running, or to stopping: updates power and the neighbours' speeds. */
 int adl_sim_set_phase(struct adl_world_sim *world, uint32_t slot, enum sim_phase phase)
 {
     struct sim_job *job = &world->jobs[slot];
     progress(world, job);
-    for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
-        place = world->gpus[gpu].job[0] == slot ? 0 : 1;
-        adl_sim_count_power(world, gpu);
-    }
     job->phase = (uint8_t)phase;
-    const double power_w = alone_w(world, slot, job->first_gpu);
-    for (uint32_t gpu = job->first_gpu, place; gpu != ADL_NONE; gpu = world->gpus[gpu].next_gpu[place]) {
-        place = world->gpus[gpu].job[0] == slot ? 0 : 1;
-        if (world->gpus[gpu].job[1] == ADL_NONE && world->capped_gpus == 0)
-            world->gpus[gpu].meter.power_w = power_w;
-        else
-            adl_sim_set_power(world, gpu);
-    }
+    if (world->shared_gpus == 0 && world->capped_gpus == 0)
+        set_draw(world, job, alone_w(world, slot, job->first_gpu));
+    else
+        set_draw_shared(world, slot);
     if (world->shared_gpus == 0)
         return phase == SIM_RUNNING ? adl_sim_set_speed(world, slot) : 0;
     const int status = set_speeds_of_neighbours(world, slot);
     return status || phase != SIM_RUNNING ? status : adl_sim_set_speed(world, slot);
 }
 
-/* Puts a job on its GPUs; true if it shares one of them. */
-static bool take_gpus(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
+/* Puts a job on a GPU beside another, or on one that may have a cap. *link: where the chain of its GPUs continues. */
+static void take_gpu(struct adl_world_sim *world, uint32_t slot, uint32_t gpu, uint32_t **link)
 {
-    const double power_w = alone_w(world, command->job, gpus[0]);
-    const uint32_t count = command->gpu_count, slot = command->job;
+    struct sim_gpu *it = &world->gpus[gpu];
+    const uint32_t place = it->job[0] == ADL_NONE ? 0 : 1;
+    assert(it->job[place] == ADL_NONE);
+    adl_sim_count_power(world, gpu);
+    world->shared_gpus += place;
+    it->job[place] = slot;
+    **link = gpu;
+    *link = &it->next_gpu[place];
+    adl_sim_set_power(world, gpu);
+}
+
+/* Puts a job on its GPUs; true if it shares one of them. */
+static bool take_gpus(struct adl_world_sim *world, uint32_t slot, const uint32_t *gpus, uint32_t count)
+{
+    const double power_w = alone_w(world, slot, gpus[0]);
     const int64_t now_us = world->now_us;
+    const uint32_t shared_before = world->shared_gpus;
     const bool capped = world->capped_gpus > 0;
     struct sim_gpu *all = world->gpus;
     uint32_t *link = &world->jobs[slot].first_gpu;
-    bool shared = false;
     world->jobs[slot].type = (uint16_t)adl_gpu_type_of(&world->scenario->cluster, gpus[0]);
     for (uint32_t i = 0; i < count; i++) {
         struct sim_gpu *it = &all[gpus[i]];
-        const uint32_t place = it->job[0] == ADL_NONE ? 0 : 1;
-        assert(it->job[place] == ADL_NONE);
-        if (place == 0) {
-            adl_power_count(&it->meter, now_us);
-            it->meter.power_w = power_w;
-        } else {
-            adl_sim_count_power(world, gpus[i]);
-            shared = true;
-            world->shared_gpus++;
+        if (it->job[0] != ADL_NONE || capped) {
+            take_gpu(world, slot, gpus[i], &link);
+            continue;
         }
-        it->job[place] = slot;
+        adl_power_count(&it->meter, now_us);
+        it->meter.power_w = power_w;
+        it->job[0] = slot;
         *link = gpus[i];
-        link = &it->next_gpu[place];
-        if (place == 1 || capped)
-            adl_sim_set_power(world, gpus[i]);
+        link = &it->next_gpu[0];
     }
     *link = ADL_NONE;
-    return shared;
+    return world->shared_gpus > shared_before;
 }
 
 int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command, const uint32_t *gpus)
@@ -276,7 +303,7 @@ int adl_sim_start(struct adl_world_sim *world, const struct adl_command *command
     job->attempts++;
     job->phase = restart_us > 0 ? SIM_STARTING : SIM_RUNNING;
     world->held_jobs++;
-    const bool shared = take_gpus(world, command, gpus);
+    const bool shared = take_gpus(world, command->job, gpus, command->gpu_count);
     if (restart_us > 0)
         return adl_sim_schedule(world, world->now_us + restart_us, SIM_EVENT_RESUME, command->job, ++job->generation);
     if (shared && set_speeds_of_neighbours(world, command->job))

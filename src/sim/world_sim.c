@@ -123,7 +123,8 @@ double adl_sim_revealed_remaining(const struct adl_world_sim *world, uint32_t sl
 static void reveal_runtimes(struct adl_world_sim *world, const struct adl_true_job *truth, struct adl_event *ret)
 {
     ret->submit.runtime_us = truth->runtime_us;
-    if (truth->spec.gpus == 1 || !(truth->spec.flags & ADL_JOB_SPAN))
+    const bool alike = world->scenario->classes[truth->spec.class_index].sync_share <= 0;
+    if (truth->spec.gpus == 1 || !(truth->spec.flags & ADL_JOB_SPAN) || alike)
         return;
     adl_runtimes_by_placement(world->scenario, truth, world->revealed_us[0], world->revealed_us[1]);
     ret->submit.runtime_us = world->revealed_us[0];

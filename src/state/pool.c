@@ -78,19 +78,21 @@ static uint32_t bits_in(uint64_t mask)
 void adl_pool_flip(struct adl_pool *pool, uint32_t bank, uint64_t mask)
 {
     const uint32_t type = pool->cluster->banks[bank].type, old = pool->free_count[bank];
-    const uint32_t new = pool->free_mask[bank] & mask ? old - bits_in(mask) : old + bits_in(mask);
-    assert(old <= ADL_BANK_GPUS_MAX && new <= ADL_BANK_GPUS_MAX);
+    struct adl_bitmap *banks = pool->banks[type];
+    uint64_t counts = pool->counts[type];
     pool->free_mask[bank] ^= mask;
+    const uint32_t new = bits_in(pool->free_mask[bank]);
+    assert(old <= ADL_BANK_GPUS_MAX && new <= ADL_BANK_GPUS_MAX);
     pool->free_count[bank] = (uint8_t) new;
     if (old) {
-        adl_bitmap_remove(&pool->banks[type][old], bank);
-        if (adl_bitmap_empty(&pool->banks[type][old]))
-            pool->counts[type] &= ~(UINT64_C(1) << (old - 1));
+        adl_bitmap_remove(&banks[old], bank);
+        counts &= ~((uint64_t)adl_bitmap_empty(&banks[old]) << (old - 1));
     }
     if (new) {
-        adl_bitmap_add(&pool->banks[type][new], bank);
-        pool->counts[type] |= UINT64_C(1) << (new - 1);
+        adl_bitmap_add(&banks[new], bank);
+        counts |= UINT64_C(1) << (new - 1);
     }
+    pool->counts[type] = counts;
     pool->free_gpus[type] = pool->free_gpus[type] - old + new;
 }
 

@@ -41,11 +41,8 @@ int adl_queue_create(struct adl_queue *ret)
 
 void adl_queue_clear(struct adl_queue *queue)
 {
-    if (queue->walk) {
+    if (queue->walk)
         free(queue->walk->heap);
-        free(queue->walk->cursor);
-        free(queue->walk->limit);
-    }
     free(queue->walk);
     free(queue->lanes);
     free(queue->table);
@@ -92,9 +89,7 @@ static int grow_lanes(struct adl_queue *queue, size_t count)
     struct adl_queue_walk *walk = queue->walk;
     if (adl_grow((void **)&queue->lanes, &queue->lane_capacity, count, sizeof *queue->lanes) ||
         adl_grow((void **)&queue->heap, &queue->heap_capacity, count, sizeof *queue->heap) ||
-        adl_grow((void **)&walk->heap, &walk->heap_capacity, count, sizeof *walk->heap) ||
-        adl_grow((void **)&walk->cursor, &walk->cursor_capacity, count, sizeof *walk->cursor) ||
-        adl_grow((void **)&walk->limit, &walk->limit_capacity, count, sizeof *walk->limit))
+        adl_grow((void **)&walk->heap, &walk->heap_capacity, count, sizeof *walk->heap))
         return ADL_ENOMEM;
     return 0;
 }
@@ -273,36 +268,46 @@ uint32_t adl_queue_second(const struct adl_queue *queue)
     return second;
 }
 
-static bool cursor_before(const struct adl_queue *queue, uint32_t a, uint32_t b)
+static bool walk_before(const struct adl_walk_lane *a, const struct adl_walk_lane *b)
 {
-    const struct adl_queue_walk *walk = queue->walk;
-    return adl_order_before(&queue->nodes[walk->cursor[a]], &queue->nodes[walk->cursor[b]]);
+    return a->key < b->key || (a->key == b->key && a->sequence < b->sequence);
 }
 
-static void cursor_sink(const struct adl_queue *queue, uint32_t position)
+/* The lane below a place of the heap whose job comes first; not before count: there is none. */
+static uint32_t walk_child(const struct adl_queue_walk *walk, uint32_t place)
 {
-    struct adl_queue_walk *walk = queue->walk;
-    const uint32_t lane = walk->heap[position];
-    for (uint32_t child; (child = 2 * position + 1) < walk->count; position = child) {
-        if (child + 1 < walk->count && cursor_before(queue, walk->heap[child + 1], walk->heap[child]))
-            child++;
-        if (!cursor_before(queue, walk->heap[child], lane))
-            break;
-        walk->heap[position] = walk->heap[child];
-    }
-    walk->heap[position] = lane;
+    const uint32_t child = 2 * place + 1;
+    return child + (child + 1 < walk->count && walk_before(&walk->heap[child + 1], &walk->heap[child]));
+}
+
+/* Restores the heap after its first lane has changed, which often stays the first. */
+static void walk_sink(struct adl_queue_walk *walk)
+{
+    struct adl_walk_lane *heap = walk->heap;
+    uint32_t hole = 0, child = walk_child(walk, 0);
+    if (child >= walk->count || !walk_before(&heap[child], &heap[0]))
+        return;
+    const struct adl_walk_lane lane = heap[0];
+    do {
+        heap[hole] = heap[child];
+        hole = child;
+        child = walk_child(walk, hole);
+    } while (child < walk->count && walk_before(&heap[child], &lane));
+    heap[hole] = lane;
 }
 
 void adl_walk_begin(const struct adl_queue *queue)
 {
     struct adl_queue_walk *walk = queue->walk;
     walk->count = queue->heap_count;
-    /* The lanes' own heap is in order of their first jobs: a copy of it is a heap of cursors. */
+    /* The lanes' own heap is in order of their first jobs: a copy of it is a heap of these. */
     for (uint32_t i = 0; i < queue->heap_count; i++) {
-        const uint32_t lane = queue->heap[i];
-        walk->heap[i] = lane;
-        walk->cursor[lane] = queue->lanes[lane].jobs.first;
-        walk->limit[lane] = INT64_MAX;
+        const struct adl_lane *lane = &queue->lanes[queue->heap[i]];
+        walk->heap[i] = (struct adl_walk_lane){.key = lane->first_key,
+                                               .sequence = lane->first_sequence,
+                                               .limit = INT64_MAX,
+                                               .job = lane->jobs.first,
+                                               .lane = queue->heap[i]};
     }
 }
 
@@ -311,30 +316,29 @@ void adl_walk_leave(const struct adl_queue *queue)
     struct adl_queue_walk *walk = queue->walk;
     assert(walk->count > 0);
     walk->heap[0] = walk->heap[--walk->count];
-    if (walk->count > 0)
-        cursor_sink(queue, 0);
+    walk_sink(walk);
 }
 
 void adl_walk_next(const struct adl_queue *queue)
 {
-    struct adl_queue_walk *walk = queue->walk;
-    const uint32_t lane = walk->heap[0];
-    const uint32_t at = walk->cursor[lane];
-    const uint32_t next = walk->limit[lane] == INT64_MAX
-                              ? queue->nodes[at].next
-                              : adl_order_next_light(queue->nodes, &queue->lanes[lane].jobs, at, walk->limit[lane]);
+    struct adl_walk_lane *first = &queue->walk->heap[0];
+    const uint32_t next =
+        first->limit == INT64_MAX
+            ? queue->nodes[first->job].next
+            : adl_order_next_light(queue->nodes, &queue->lanes[first->lane].jobs, first->job, first->limit);
     if (next == ADL_NONE) {
         adl_walk_leave(queue);
         return;
     }
-    walk->cursor[lane] = next;
-    cursor_sink(queue, 0);
+    first->job = next;
+    first->key = queue->nodes[next].key;
+    first->sequence = queue->nodes[next].sequence;
+    walk_sink(queue->walk);
 }
 
 void adl_walk_narrow(const struct adl_queue *queue, int64_t limit)
 {
-    struct adl_queue_walk *walk = queue->walk;
-    if (limit < walk->limit[walk->heap[0]])
-        walk->limit[walk->heap[0]] = limit;
+    struct adl_walk_lane *first = &queue->walk->heap[0];
+    first->limit = limit < first->limit ? limit : first->limit;
     adl_walk_next(queue);
 }

@@ -23,7 +23,7 @@ struct adl_lane {
     uint32_t next_vacant;      /* chain of unused lanes */
     bool known_possible;       /* the cluster can run such a job; set by the caller */
     struct adl_job_spec shape; /* of one of its jobs; only the demand counts */
-    uint64_t padding[5];
+    uint64_t padding[4];
 };
 static_assert(sizeof(struct adl_lane) % ADL_LINE == 0, "lanes are whole lines");
 
@@ -43,12 +43,19 @@ struct adl_queue {
     struct adl_queue_walk *walk; /* scratch, grown with the lanes so that walking never allocates */
 };
 
+/* A lane of a pass over the queue, with its current job. */
+struct adl_walk_lane {
+    int64_t key; /* of the job: a copy, as is sequence, because lanes are compared often */
+    uint64_t sequence;
+    int64_t limit; /* only jobs whose weight is at most this */
+    uint32_t job;
+    uint32_t lane;
+};
+
 /* A pass over the queue in rank order. Lanes can be left for the rest of the pass, or narrowed to lighter jobs. */
 struct adl_queue_walk {
-    uint32_t *heap;   /* lanes still in the pass, by cursor */
-    uint32_t *cursor; /* [lane] its current job */
-    int64_t *limit;   /* [lane] only jobs whose weight is at most this */
-    size_t heap_capacity, cursor_capacity, limit_capacity;
+    struct adl_walk_lane *heap; /* lanes still in the pass, by their jobs */
+    size_t heap_capacity;
     uint32_t count;
 };
 
@@ -85,10 +92,14 @@ void adl_walk_begin(const struct adl_queue *queue);
 static inline uint32_t adl_walk_job(const struct adl_queue *queue)
 {
     const struct adl_queue_walk *walk = queue->walk;
-    return walk->count > 0 ? walk->cursor[walk->heap[0]] : ADL_NONE;
+    return walk->count > 0 ? walk->heap[0].job : ADL_NONE;
 }
 void adl_walk_next(const struct adl_queue *queue);                  /* to the next job in rank order */
 void adl_walk_narrow(const struct adl_queue *queue, int64_t limit); /* the same, without this lane's jobs above limit */
 void adl_walk_leave(const struct adl_queue *queue);                 /* the same, without this lane */
+static inline void adl_walk_end(const struct adl_queue *queue)      /* past the last job */
+{
+    queue->walk->count = 0;
+}
 
 #endif

@@ -349,36 +349,59 @@ void adl_state_stopping(struct adl_state *state, uint32_t slot)
     state->stopping_jobs++;
 }
 
-/* Removes a job from one GPU; true if the GPU is free now, as it is if the job does not share. Writes the next GPU of
- * the job. */
-static inline bool vacate(const struct gang *gang, uint32_t gpu, uint32_t *ret_next_gpu)
+/* The GPUs of one bank that a job leaves. */
+struct leaving {
+    uint64_t empty, down; /* bit i: GPU gpu_first + i has no job now; of these, those that are down */
+    int32_t count;
+    uint32_t next_gpu; /* the first of the job's GPUs beyond the bank, or ADL_NONE, which is in no bank */
+};
+
+/* Removes a job that does not share from its GPUs of a bank, of which gpu is the first. */
+static struct leaving vacate(const struct gang *gang, const struct adl_bank *bank, uint32_t gpu)
 {
-    struct adl_gpu_use *use = &gang->uses[gpu];
-    assert(use->job[1] == ADL_NONE);
-    use->free_memory_mib += gang->memory_mib;
-    use->job[0] = ADL_NONE;
-    *ret_next_gpu = use->next_gpu[0];
-    return true;
+    struct leaving left = {0};
+    for (uint32_t at; (at = gpu - bank->gpu_first) < bank->gpu_count; left.count++) {
+        struct adl_gpu_use *use = &gang->uses[gpu];
+        assert(use->job[1] == ADL_NONE);
+        use->job[0] = ADL_NONE;
+        use->free_memory_mib += gang->memory_mib;
+        left.empty |= UINT64_C(1) << at;
+        left.down |= (uint64_t)use->down << at;
+        gpu = use->next_gpu[0];
+    }
+    left.next_gpu = gpu;
+    return left;
 }
 
-/* The same if it shares. A GPU that is down is not in the bitmap of GPUs to be shared. */
-static bool vacate_shared(const struct gang *gang, uint32_t gpu, uint32_t *ret_next_gpu)
+/* Removes a job that shares from one GPU; true if the GPU has no job now. Writes the next GPU of the job. A GPU that is
+ * down is not in the bitmap of GPUs to be shared. */
+static bool vacate_shared_gpu(const struct gang *gang, uint32_t gpu, uint32_t *ret_next_gpu)
 {
     struct adl_gpu_use *use = &gang->uses[gpu];
-    if (use->job[1] == ADL_NONE) {
-        if (!use->down)
-            adl_bitmap_remove(gang->half, gpu);
-        return vacate(gang, gpu, ret_next_gpu);
-    }
-    use->free_memory_mib += gang->memory_mib;
     const uint32_t place = use->job[0] == gang->slot ? 0 : 1;
+    const bool empty = use->job[1] == ADL_NONE;
     *ret_next_gpu = use->next_gpu[place];
+    use->free_memory_mib += gang->memory_mib;
     use->job[0] = use->job[1 - place];
     use->next_gpu[0] = use->next_gpu[1 - place];
     use->job[1] = ADL_NONE;
-    if (!use->down)
+    if (!use->down && empty)
+        adl_bitmap_remove(gang->half, gpu);
+    else if (!use->down)
         adl_bitmap_add(gang->half, gpu); /* a job that shared before may share again */
-    return false;
+    return empty;
+}
+
+static struct leaving vacate_shared(const struct gang *gang, const struct adl_bank *bank, uint32_t gpu)
+{
+    struct leaving left = {0};
+    for (uint32_t at, next; (at = gpu - bank->gpu_first) < bank->gpu_count; gpu = next, left.count++) {
+        const bool empty = vacate_shared_gpu(gang, gpu, &next);
+        left.empty |= (uint64_t)empty << at;
+        left.down |= (uint64_t)(empty && gang->uses[gpu].down) << at;
+    }
+    left.next_gpu = gpu;
+    return left;
 }
 
 /* Frees the resources of a running job. */
@@ -388,21 +411,16 @@ static void release(struct adl_state *state, uint32_t slot)
     if (state->track_running)
         adl_order_remove(state->nodes, &state->running[job->type], slot);
     const struct gang gang = gang_of(state, slot);
-    for (uint32_t gpu = job->first_gpu, bank = job->bank; gpu != ADL_NONE;) {
-        const struct adl_bank it = state->cluster->banks[bank];
-        uint64_t mask = 0;
-        uint32_t down = 0; /* and empty now; the others are counted when the pool gets them back */
-        int32_t left = 0;
-        /* ADL_NONE is in no bank. */
-        for (uint32_t at, next; (at = gpu - it.gpu_first) < it.gpu_count; gpu = next, left++) {
-            const bool empty = gang.half ? vacate_shared(&gang, gpu, &next) : vacate(&gang, gpu, &next);
-            mask |= (uint64_t)(empty && !gang.uses[gpu].down) << at;
-            down += empty && gang.uses[gpu].down;
+    for (uint32_t gpu = job->first_gpu; gpu != ADL_NONE;) {
+        const uint32_t bank = gpu == job->first_gpu ? job->bank : state->cluster->gpu_bank[gpu];
+        const struct adl_bank *it = &state->cluster->banks[bank];
+        const struct leaving left = gang.half ? vacate_shared(&gang, it, gpu) : vacate(&gang, it, gpu);
+        for (uint64_t down = left.down; down; down &= down - 1) { /* the pool gets back the others, which counts them */
+            state->busy_gpus--;
+            state->down_gpus++;
         }
-        state->busy_gpus -= down;
-        state->down_gpus += down;
-        account(state, bank, &job->spec, -left, mask);
-        bank = gpu == ADL_NONE ? ADL_NONE : state->cluster->gpu_bank[gpu];
+        account(state, bank, &job->spec, -left.count, left.empty & ~left.down);
+        gpu = left.next_gpu;
     }
     job->first_gpu = ADL_NONE;
     state->running_jobs--;

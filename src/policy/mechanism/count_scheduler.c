@@ -31,7 +31,7 @@ static struct pass pass_begin(const struct adl_preemptive_list *list, const stru
 static bool comes_before(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t holder,
                          uint32_t waiting)
 {
-    const int64_t held = list->nodes[holder].key - list->bonus, wanted = list->nodes[waiting].key;
+    const int64_t held = list->nodes[holder].key - list->bonus, wanted = list->jobs[waiting].key;
     return held < wanted || (held == wanted && state->jobs[holder].start_us == state->now_us);
 }
 
@@ -72,7 +72,7 @@ static int pass_down(struct adl_preemptive_list *list, const struct adl_state *s
                      struct adl_plan *plan, uint32_t *ret_chosen)
 {
     struct pass pass = pass_begin(list, state);
-    const struct adl_queue *queue = &list->queue;
+    const struct adl_queue *queue = adl_preemptive_list_queue(list, state);
     uint32_t slot;
     adl_walk_begin(queue);
     do {

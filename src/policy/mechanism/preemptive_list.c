@@ -4,42 +4,10 @@
 #include "state/stop.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #define SPANNING (ADL_NONE - 1) /* place of a job that may span nodes: all banks of the type */
 
-/* What a bank would have free once the jobs considered so far have left. */
-struct adl_bank_capacity {
-    uint64_t epoch;
-    uint32_t gpus;
-    int32_t cores;
-    int32_t memory_mib;
-};
-
 enum verdict { UNSERVED, WAITS, PROPOSED, FULL };
-
-int adl_preemptive_list_create(struct adl_preemptive_list *ret, const struct adl_cluster *cluster)
-{
-    struct adl_preemptive_list list = {.cluster = cluster, .last_start = ADL_NONE, .preemptor = ADL_NONE};
-    list.capacities = calloc((size_t)cluster->bank_count + 1, sizeof *list.capacities);
-    if (!list.capacities || adl_queue_create(&list.queue)) {
-        adl_preemptive_list_clear(&list);
-        return ADL_ENOMEM;
-    }
-    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
-        adl_order_init(&list.holding[t]);
-    *ret = list;
-    return 0;
-}
-
-void adl_preemptive_list_clear(struct adl_preemptive_list *list)
-{
-    adl_queue_clear(&list->queue);
-    free(list->nodes);
-    free(list->jobs);
-    free(list->capacities);
-    *list = (struct adl_preemptive_list){0};
-}
 
 int adl_preemptive_list_add(struct adl_preemptive_list *list, uint32_t slot, const struct adl_job_spec *spec,
                             int64_t key)
@@ -53,13 +21,14 @@ int adl_preemptive_list_add(struct adl_preemptive_list *list, uint32_t slot, con
         return ADL_ENOMEM;
     list->queue.nodes = list->nodes;
     adl_preemptive_list_remove(list, slot);
-    const uint32_t lane = adl_queue_lane(&list->queue, spec);
+    const uint32_t lane = list->ranked ? 0 : adl_queue_lane(&list->queue, spec);
     if (lane == ADL_NONE)
         return ADL_ENOMEM;
-    list->resumable = false;
+    list->jobs[slot].key = key;
     list->jobs[slot].lane = lane;
     list->jobs[slot].phase = ADL_PREEMPTIVE_WAITING;
-    adl_queue_push(&list->queue, slot, lane, key, 0);
+    if (!list->ranked)
+        adl_queue_push(&list->queue, slot, lane, key, 0);
     return 0;
 }
 
@@ -69,7 +38,7 @@ void adl_preemptive_list_remove(struct adl_preemptive_list *list, uint32_t slot)
     if (slot >= list->job_capacity)
         return;
     struct adl_preemptive_job *job = &list->jobs[slot];
-    if (job->phase == ADL_PREEMPTIVE_WAITING) {
+    if (job->phase == ADL_PREEMPTIVE_WAITING && !list->ranked) {
         adl_queue_remove(&list->queue, slot, job->lane);
     } else if (job->phase == ADL_PREEMPTIVE_HOLDING) {
         adl_order_remove(list->nodes, &list->holding[job->type], slot);
@@ -107,9 +76,10 @@ static bool rerank_in_place(struct adl_preemptive_list *list, uint32_t slot, int
 void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot, int64_t key)
 {
     const struct adl_preemptive_job job = list->jobs[slot];
-    assert(job.phase != ADL_PREEMPTIVE_ABSENT);
+    assert(job.phase == ADL_PREEMPTIVE_HOLDING || (job.phase == ADL_PREEMPTIVE_WAITING && !list->ranked));
     list->resumable = false;
     if (job.phase == ADL_PREEMPTIVE_WAITING) {
+        list->jobs[slot].key = key;
         /* The lane stays valid while it is empty: only adl_queue_lane() recycles empty lanes. */
         adl_queue_remove(&list->queue, slot, job.lane);
         adl_queue_push(&list->queue, slot, job.lane, key, 0);
@@ -140,9 +110,9 @@ uint32_t adl_preemptive_list_next_started(struct adl_preemptive_list *list, cons
         if (slot == state->job_capacity || slot == list->job_capacity)
             return ADL_NONE;
     }
-    const int64_t key = list->nodes[slot].key;
-    adl_queue_remove(&list->queue, slot, list->jobs[slot].lane);
-    hold(list, slot, state->jobs[slot].type, key);
+    if (!list->ranked)
+        adl_queue_remove(&list->queue, slot, list->jobs[slot].lane);
+    hold(list, slot, state->jobs[slot].type, list->jobs[slot].key);
     return slot;
 }
 
@@ -156,17 +126,18 @@ void adl_preemptive_list_explain(const struct adl_preemptive_list *list, const s
         adl_plan_because(plan, list->reason(list->reason_context, state, command->job, wanted, true));
         return;
     }
-    const uint32_t head = adl_queue_head(&list->queue);
-    const uint32_t other = head == command->job ? adl_queue_second(&list->queue) : head;
+    const struct adl_queue *queue = adl_preemptive_list_queue(list, state);
+    const uint32_t head = adl_queue_head(queue);
+    const uint32_t other = head == command->job ? adl_queue_second(queue) : head;
     struct adl_reason reason = list->reason(list->reason_context, state, command->job, other, false);
     reason.passed = head != command->job;
     adl_plan_because(plan, reason);
 }
 
-/* True if a job that holds GPUs ranks below a waiting one; among equals the holder keeps them. */
-static bool comes_after(const struct adl_preemptive_list *list, uint32_t holder, uint32_t waiting)
+/* The key beyond which a job that holds GPUs ranks below a waiting one; among equals the holder keeps them. */
+static int64_t key_limit(const struct adl_preemptive_list *list, uint32_t waiting)
 {
-    return list->nodes[holder].key - list->bonus > list->nodes[waiting].key;
+    return list->jobs[waiting].key + list->bonus;
 }
 
 static inline bool may_stop(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t victim,
@@ -192,9 +163,11 @@ static int64_t unreserved_soon(const struct adl_preemptive_list *list, const str
 static int64_t preemptible_below(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t type,
                                  uint32_t waiting, int64_t wanted)
 {
+    const struct adl_order_node *nodes = list->nodes;
+    const int64_t limit = key_limit(list, waiting);
     int64_t found = 0;
-    for (uint32_t v = list->holding[type].last; v != ADL_NONE && found < wanted && comes_after(list, v, waiting);
-         v = list->nodes[v].previous)
+    for (uint32_t v = list->holding[type].last; v != ADL_NONE && found < wanted && nodes[v].key > limit;
+         v = nodes[v].previous)
         if (may_stop(list, state, v, waiting))
             found += state->jobs[v].spec.gpus;
     return found;
@@ -213,22 +186,30 @@ static bool competes(const struct adl_state *state, uint32_t slot, uint32_t type
 }
 
 /* The rest of the pass over one type, from a waiting job that is served, at the present position of the walk: running
- * jobs that get nothing are preempted. */
+ * jobs that get nothing are preempted.
+ *
+ * If there is but one type, that pass is complete: each GPU that becomes free has a job of higher rank than those who
+ * get nothing, and the stops change nothing for the jobs before this one, which count the same GPUs as free soon that
+ * they counted as preemptible. So nothing follows until jobs have stopped. Elsewhere other types have GPUs, and whether
+ * a stop that loses work pays depends on who asks. */
 static enum verdict pass_down(struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot,
                               uint32_t type, struct adl_plan *plan)
 {
-    const struct adl_queue *queue = &list->queue;
+    const struct adl_queue *queue = adl_preemptive_list_queue(list, state);
     int64_t left = unreserved_soon(list, state, type) - state->jobs[slot].spec.gpus, missing = -left;
     uint32_t holder = ADL_NONE, last = slot; /* the last waiting job that is served */
-    for (uint32_t v = list->holding[type].last; v != ADL_NONE && comes_after(list, v, slot);
+    bool complete = list->by_count && list->cluster->type_count == 1;
+    const int64_t limit = key_limit(list, slot);
+    for (uint32_t v = list->holding[type].last; v != ADL_NONE && list->nodes[v].key > limit;
          v = list->nodes[v].previous) {
         left += may_stop(list, state, v, slot) ? state->jobs[v].spec.gpus : 0;
+        complete &= list->weighs_loss || adl_stop_lost_us(state, v) == 0;
         holder = v;
     }
     adl_walk_next(queue);
     while (holder != ADL_NONE) {
         const uint32_t waiting = adl_walk_job(queue);
-        if (waiting == ADL_NONE || !comes_after(list, holder, waiting)) {
+        if (waiting == ADL_NONE || list->nodes[holder].key <= key_limit(list, waiting)) {
             const struct adl_job *job = &state->jobs[holder];
             if (!may_stop(list, state, holder, slot))
                 ;
@@ -249,6 +230,9 @@ static enum verdict pass_down(struct adl_preemptive_list *list, const struct adl
             adl_walk_leave(queue);
         }
     }
+    list->resumable = complete;
+    list->pass_stopping += plan->command_count;
+    adl_walk_end(queue);
     return PROPOSED;
 }
 
@@ -442,7 +426,8 @@ static enum verdict find_place(struct adl_preemptive_list *list, const struct ad
     if (search.found != ADL_NONE || list->reserved[type] > 0 ||
         (list->preemptor != ADL_NONE && list->preemptor != slot))
         return UNSERVED;
-    for (uint32_t v = list->holding[type].last; v != ADL_NONE && search.found == ADL_NONE && comes_after(list, v, slot);
+    const int64_t limit = key_limit(list, slot);
+    for (uint32_t v = list->holding[type].last; v != ADL_NONE && search.found == ADL_NONE && list->nodes[v].key > limit;
          v = list->nodes[v].previous)
         if (may_stop(list, state, v, slot))
             search_release(list, state, &search, v);
@@ -495,7 +480,7 @@ static enum verdict serve(struct adl_preemptive_list *list, const struct adl_sta
             adl_preemptive_list_explain(list, state, slot, plan);
             list->last_start = slot;
             list->resumable = list->by_count;
-            adl_walk_next(&list->queue);
+            adl_walk_next(adl_preemptive_list_queue(list, state));
             return PROPOSED;
         }
     }
@@ -524,28 +509,32 @@ static void begin_decision(struct adl_preemptive_list *list, const struct adl_st
 /* True if no job from this one on can be served: no GPU is unreserved, and no holder ranks below it. */
 static bool exhausted(const struct adl_preemptive_list *list, const struct adl_state *state, uint32_t slot)
 {
+    const int64_t limit = key_limit(list, slot);
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
         const uint32_t last = list->holding[t].last;
-        if (unreserved_soon(list, state, t) > 0 || (last != ADL_NONE && comes_after(list, last, slot)))
+        if (unreserved_soon(list, state, t) > 0 || (last != ADL_NONE && list->nodes[last].key > limit))
             return false;
     }
     return true;
 }
 
 /* Positions the walk. After a start the pass resumes behind that job if all skipped jobs need only a number of GPUs:
- * for them there are fewer unreserved GPUs now, and at most as many more preemptible ones. */
+ * for them there are fewer unreserved GPUs now, and at most as many more preemptible ones. After stops see pass_down().
+ */
 static void begin_pass(struct adl_preemptive_list *list, const struct adl_state *state)
 {
     const bool resumable = list->resumable && list->pass_us == state->now_us &&
-                           list->pass_releases == state->releases && list->pass_down_gpus == state->down_gpus;
+                           list->pass_releases == state->releases && list->pass_down_gpus == state->down_gpus &&
+                           list->pass_stopping == state->stopping_jobs;
     list->resumable = false;
     list->pass_us = state->now_us;
     list->pass_releases = state->releases;
     list->pass_down_gpus = state->down_gpus;
+    list->pass_stopping = state->stopping_jobs;
     if (resumable)
         return;
     begin_decision(list, state);
-    adl_walk_begin(&list->queue);
+    adl_walk_begin(adl_preemptive_list_queue(list, state));
 }
 
 /* A preemptor starts before its victims, even if they rank higher by now, because a stop revealed how much work is left
@@ -571,10 +560,11 @@ static bool serve_preemptor(struct adl_preemptive_list *list, const struct adl_s
 
 int adl_preemptive_list_decide(struct adl_preemptive_list *list, const struct adl_state *state, struct adl_plan *plan)
 {
+    const struct adl_queue *queue = adl_preemptive_list_queue(list, state);
     if (serve_preemptor(list, state, plan))
         return 0;
     begin_pass(list, state);
-    for (uint32_t slot; (slot = adl_walk_job(&list->queue)) != ADL_NONE && !exhausted(list, state, slot);) {
+    for (uint32_t slot; (slot = adl_walk_job(queue)) != ADL_NONE && !exhausted(list, state, slot);) {
         switch (serve(list, state, slot, plan)) {
         case PROPOSED:
             return 0;
@@ -583,10 +573,10 @@ int adl_preemptive_list_decide(struct adl_preemptive_list *list, const struct ad
         case WAITS:
             if (list->blocks)
                 return 0;
-            adl_walk_next(&list->queue);
+            adl_walk_next(queue);
             break;
         case UNSERVED:
-            adl_walk_leave(&list->queue);
+            adl_walk_leave(queue);
             break;
         }
     }

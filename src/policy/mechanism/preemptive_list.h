@@ -20,12 +20,19 @@
 
 #define ADL_PREEMPTIVE_RESERVATIONS_MAX 32 /* places reserved for jobs that wait for others to stop */
 
-struct adl_bank_capacity;
+/* What a bank would have free once the jobs considered so far have left. */
+struct adl_bank_capacity {
+    uint64_t epoch;
+    uint32_t gpus;
+    int32_t cores;
+    int32_t memory_mib;
+};
 
 enum adl_preemptive_phase { ADL_PREEMPTIVE_ABSENT, ADL_PREEMPTIVE_WAITING, ADL_PREEMPTIVE_HOLDING };
 
 struct adl_preemptive_job {
-    uint32_t lane; /* while it waits */
+    int64_t key;   /* while it waits */
+    uint32_t lane; /* while it waits in the list's own queue */
     uint32_t chain;
     uint16_t type; /* of its GPUs, while it holds some */
     uint8_t phase; /* enum adl_preemptive_phase */
@@ -36,13 +43,14 @@ struct adl_preemptive_list {
     struct adl_order_node *nodes;    /* [slot] of the queue or of holding[type] */
     struct adl_preemptive_job *jobs; /* [slot] */
     size_t node_capacity, job_capacity;
-    struct adl_queue queue;                  /* waiting jobs, by key */
+    struct adl_queue queue;                  /* waiting jobs, by key; empty if ranked */
     struct adl_order holding[ADL_TYPES_MAX]; /* jobs that hold GPUs, by key */
     uint32_t holding_count;
     /* Set by the policy: why the first job ranks above the other or, if stops, why it is preempted for the other. */
     struct adl_reason (*reason)(const void *context, const struct adl_state *state, uint32_t slot, uint32_t other,
                                 bool stops);
     const void *reason_context;
+    bool ranked;              /* keys are the policy's ranks, so the state's queue has waiting jobs by key already */
     int64_t bonus;            /* a job that holds GPUs counts as if its key were lower by this */
     bool weighs_loss;         /* keys of holders include the work a stop would lose; else adl_stop_pays decides */
     uint64_t sequence;        /* of insertions into holding */
@@ -50,10 +58,10 @@ struct adl_preemptive_list {
     uint32_t preemptor_place; /* ... for the bank that they leave; or any of the type */
     uint32_t preemptor_type;
     uint32_t last_start; /* the job of the last proposed START, or ADL_NONE */
-    bool resumable;      /* the pass that proposed it can go on behind it ... */
+    bool resumable;      /* the pass that proposed it, or stops, can go on behind it ... */
     int64_t pass_us;     /* ... if these are still as they were */
     uint64_t pass_releases;
-    uint32_t pass_down_gpus;
+    uint32_t pass_down_gpus, pass_stopping;
 
     /* one decision */
     int64_t stopping[ADL_TYPES_MAX]; /* GPUs of stopping jobs */
@@ -73,13 +81,21 @@ void adl_preemptive_list_clear(struct adl_preemptive_list *list);  /* frees; acc
 int adl_preemptive_list_copy(struct adl_preemptive_list *to, const struct adl_preemptive_list *from,
                              const void *reason_context);
 
+/* The waiting jobs, by key. */
+static inline const struct adl_queue *adl_preemptive_list_queue(const struct adl_preemptive_list *list,
+                                                                const struct adl_state *state)
+{
+    return list->ranked ? &state->queue : &list->queue;
+}
+
 /* From rank() or observe(): a new or preempted job waits (0 or ADL_ENOMEM); a job is gone. */
 int adl_preemptive_list_add(struct adl_preemptive_list *list, uint32_t slot, const struct adl_job_spec *spec,
                             int64_t key);
 void adl_preemptive_list_remove(struct adl_preemptive_list *list,
                                 uint32_t slot); /* accepts a job that is not in the list */
 
-void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot, int64_t key); /* of a live job */
+/* Of a job that holds GPUs or, unless the list is ranked, waits. */
+void adl_preemptive_list_rerank(struct adl_preemptive_list *list, uint32_t slot, int64_t key);
 
 /* Recomputes the key of every job that holds GPUs, in linear time if their order has hardly changed. Inline,
  * because the key is computed for all of them at each instant. */
@@ -91,12 +107,16 @@ static inline void adl_preemptive_list_refresh(struct adl_preemptive_list *list,
     struct adl_order_node *nodes = list->nodes;
     list->resumable = false;
     for (uint32_t t = 0; t < list->cluster->type_count; t++) {
-        uint32_t moved = ADL_NONE, last = ADL_NONE;
+        uint32_t moved = ADL_NONE;
+        int64_t last_key = INT64_MIN;
+        uint64_t last_sequence = 0;
         for (uint32_t slot = list->holding[t].first, next; slot != ADL_NONE; slot = next) {
-            next = nodes[slot].next;
-            nodes[slot].key = key(state, slot, context);
-            if (last == ADL_NONE || adl_order_before(&nodes[last], &nodes[slot])) {
-                last = slot;
+            struct adl_order_node *node = &nodes[slot];
+            next = node->next;
+            node->key = key(state, slot, context);
+            if (node->key > last_key || (node->key == last_key && node->sequence > last_sequence)) {
+                last_key = node->key;
+                last_sequence = node->sequence;
                 continue;
             }
             adl_order_remove(nodes, &list->holding[t], slot);

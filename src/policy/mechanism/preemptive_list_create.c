@@ -1,6 +1,31 @@
-/* preemptive_list_copy: a preemptive list becomes equal to another. */
+/* preemptive_list_create: the beginning and the end of a preemptive list, and how one becomes equal to another. */
 #include "base/copy.h"
 #include "policy/mechanism/preemptive_list.h"
+
+#include <stdlib.h>
+
+int adl_preemptive_list_create(struct adl_preemptive_list *ret, const struct adl_cluster *cluster)
+{
+    struct adl_preemptive_list list = {.cluster = cluster, .last_start = ADL_NONE, .preemptor = ADL_NONE};
+    list.capacities = calloc((size_t)cluster->bank_count + 1, sizeof *list.capacities);
+    if (!list.capacities || adl_queue_create(&list.queue)) {
+        adl_preemptive_list_clear(&list);
+        return ADL_ENOMEM;
+    }
+    for (uint32_t t = 0; t < ADL_TYPES_MAX; t++)
+        adl_order_init(&list.holding[t]);
+    *ret = list;
+    return 0;
+}
+
+void adl_preemptive_list_clear(struct adl_preemptive_list *list)
+{
+    adl_queue_clear(&list->queue);
+    free(list->nodes);
+    free(list->jobs);
+    free(list->capacities);
+    *list = (struct adl_preemptive_list){0};
+}
 
 int adl_preemptive_list_copy(struct adl_preemptive_list *to, const struct adl_preemptive_list *from,
                              const void *reason_context)
