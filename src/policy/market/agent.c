@@ -60,6 +60,17 @@ uint32_t adl_agent_fit(const struct adl_agent_view *view, const struct adl_annou
     return best;
 }
 
+/* The entry after this one in a queue, which is fetched while this one is looked at; so is its place in the order. */
+__attribute__((always_inline)) static inline uint32_t next_of(const struct adl_agent_view *view, uint32_t entry)
+{
+    const uint32_t next = view->order[entry].next;
+    if (next != ADL_NONE) {
+        __builtin_prefetch(&view->order[next]);
+        __builtin_prefetch(&view->entries[next]);
+    }
+    return next;
+}
+
 /* ---- when GPUs become free ---- */
 
 struct ends {
@@ -127,7 +138,8 @@ static uint32_t plan_queue(const struct adl_agent_view *view, const struct adl_a
 {
     uint32_t behind = 0, seen = 0;
     double left_us = view->self->queued_us;
-    for (uint32_t e = view->self->queue.first; e != ADL_NONE && seen < SCAN_MAX; e = view->order[e].next, seen++) {
+    for (uint32_t e = view->self->queue.first, next; e != ADL_NONE && seen < SCAN_MAX; e = next, seen++) {
+        next = next_of(view, e);
         const struct adl_announced *other = &view->entries[e].job;
         left_us -= (double)other->run_us * other->gpus;
         if (other->type != job->type)
@@ -165,12 +177,20 @@ static double cost_of(const struct adl_agent_view *view, const struct adl_announ
     return (double)(bid->start_us - now_us) + run_us * (1 + shares) + weights->delay * delay_us;
 }
 
+static struct adl_bid no_bid(const struct adl_agent_view *view, const struct adl_announced *job)
+{
+    uint64_t held = 0;
+    for (uint32_t b = 0; b < view->self->bank_count; b++)
+        held |= is_for(view, b, job) ? view->banks[b].held : 0;
+    return (struct adl_bid){.possible = false, .cost_us = held ? ADL_COST_HELD : ADL_COST_NEVER};
+}
+
 static struct adl_bid bid_for(const struct adl_agent_view *view, const struct adl_announced *job, int64_t now_us)
 {
     struct ends ends;
     list_ends(view, job, now_us, &ends);
     if (job->gpus == 0 || ends.count < job->gpus)
-        return (struct adl_bid){.possible = false};
+        return no_bid(view, job);
     struct adl_bid bid = {.possible = true, .gpus = job->gpus, .pool_gpus = (uint16_t)ends.count};
     while (bid.free_gpus < ends.count && ends.at_us[bid.free_gpus] <= now_us)
         bid.free_gpus++;
@@ -189,7 +209,7 @@ struct adl_bid adl_agent_bid(const struct adl_agent_view *view, const struct adl
 {
     const uint32_t most = widest(view, job);
     if (!job->part && most < job->gpus)
-        return (struct adl_bid){.possible = false};
+        return no_bid(view, job);
     if (!job->part)
         return bid_for(view, job, now_us);
     struct adl_announced own = *job;
@@ -297,7 +317,8 @@ struct adl_agent_choice adl_agent_choose(const struct adl_agent_view *view, int6
     struct adl_agent_choice choice = {ADL_NONE, ADL_NONE, ADL_NONE};
     struct reservations reservations = {.count = 0};
     uint32_t seen = 0;
-    for (uint32_t e = view->self->queue.first; e != ADL_NONE && seen < SCAN_MAX; e = view->order[e].next, seen++) {
+    for (uint32_t e = view->self->queue.first, next; e != ADL_NONE && seen < SCAN_MAX; e = next, seen++) {
+        next = next_of(view, e);
         const struct adl_announced *job = &view->entries[e].job;
         choice.bank = fit_beside(view, job, &reservations, now_us);
         if (choice.bank != ADL_NONE) {
@@ -334,7 +355,8 @@ uint32_t adl_agent_spare(const struct adl_agent_view *view, uint32_t types, uint
     uint32_t seen = 0, best = ADL_NONE, type = ADL_NONE;
     double most = 0;
     struct ends ends = {.count = 0};
-    for (uint32_t e = view->self->queue.first; e != ADL_NONE && seen < SCAN_MAX; e = view->order[e].next, seen++) {
+    for (uint32_t e = view->self->queue.first, next; e != ADL_NONE && seen < SCAN_MAX; e = next, seen++) {
+        next = next_of(view, e);
         const struct adl_announced *job = &view->entries[e].job;
         if (type != job->type) /* an agent with GPUs of several types plans each from its beginning */
             list_ends(view, &(struct adl_announced){.type = job->type, .bank = ADL_NONE}, now_us, &ends);

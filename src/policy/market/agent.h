@@ -10,24 +10,29 @@
 #include "model/cluster.h"
 #include "policy/market/message.h"
 
+#include <assert.h>
+
 /* A job, or a part of a gang, that an agent has accepted. It waits in the queue, or holds GPUs, or was given back, or
  * runs in one bank. */
 enum adl_entry_phase { ADL_ENTRY_FREE, ADL_ENTRY_WAITS, ADL_ENTRY_HOLDS, ADL_ENTRY_RETURNED, ADL_ENTRY_RUNS };
 
+/* Four lines of the cache: whether a running job may move is in the first two. */
 struct adl_entry {
-    struct adl_announced job;
-    uint64_t id; /* number of the job: a slot is used again */
     uint8_t phase;
     bool able;        /* it has told that the part could start before its planned time */
     bool stopped;     /* RUNS: it is being stopped */
     uint8_t repeated; /* how often it has told that, or that it holds GPUs */
     uint32_t agent;
+    uint64_t held; /* HOLDS, RUNS: GPUs of its bank */
+    struct adl_announced job;
+    uint64_t id;       /* number of the job: a slot is used again */
     uint32_t to;       /* RETURNED, RUNS: the agent that asked for it, or ADL_NONE */
-    int64_t until_us;  /* HOLDS; RUNS: that long it is offered to that agent */
-    uint64_t held;     /* HOLDS, RUNS: GPUs of its bank */
     uint32_t next;     /* of the agent's entries that are not in its queue, or of the free ones */
+    int64_t until_us;  /* HOLDS; RUNS: that long it is offered to that agent */
     double cost_us[2]; /* the bid that won it, and the next best; 0 = none */
+    uint64_t padding[4];
 };
+static_assert(sizeof(struct adl_entry) % ADL_LINE == 0, "entries are whole lines");
 
 /* What runs on a GPU. When it is believed to leave is apart, because a bid needs that alone, of all GPUs of a node: 64
  * bytes of 8 GPUs. */
@@ -40,9 +45,11 @@ struct adl_agent_gpu {
 #define ADL_END_NEVER INT64_MAX /* the GPU is down */
 #define ADL_END_IDLE  INT64_MIN /* it has no job */
 
+/* A line of the cache. */
 struct adl_agent_bank {
     uint64_t free_mask; /* GPUs that are up and have no job */
     uint64_t held;      /* GPUs that are held for gangs */
+    uint64_t stale;     /* GPUs whose job, or whose state, may have changed since the agent looked */
     uint32_t gpu_first; /* its GPUs, counted from the agent's first */
     uint32_t node;      /* its node, counted likewise */
     uint16_t type;
@@ -51,6 +58,7 @@ struct adl_agent_bank {
     uint32_t waiting; /* jobs in the queue for its type, if it is the agent's first bank of that type; else 0 */
     struct adl_bank_load told; /* the last load that it sent */
 };
+static_assert(sizeof(struct adl_agent_bank) == ADL_LINE, "banks are lines");
 
 struct adl_agent_node {
     int32_t free_cores, free_memory_mib;
@@ -100,7 +108,7 @@ struct adl_agent_view {
 
 struct adl_bid {
     bool possible;
-    double cost_us;
+    double cost_us; /* if it is not possible: ADL_COST_NEVER or ADL_COST_HELD */
     int64_t start_us;
     uint16_t gpus;                 /* of a part: how many at start_us */
     uint16_t now_gpus;             /* of a part: how many now */

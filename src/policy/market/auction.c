@@ -4,7 +4,6 @@
 #include "policy/market/inquiries.h"
 #include "policy/market/market.h"
 
-#define VAIN_MAX    32 /* announcements in vain before a job waits for a change in the cluster */
 #define TURN_MAX    64 /* banks of a type that are looked at for a job that nobody could take */
 #define TYPE_ROUNDS 3  /* draws of a bank for each question that is still to be asked */
 
@@ -52,52 +51,6 @@ void adl_market_remind(struct adl_market *market, uint32_t slot, int64_t time_us
     adl_network_remind(&market->network, &message, time_us);
 }
 
-static void stall(struct adl_market *market, uint32_t slot)
-{
-    market->auctions[slot].stalled = true;
-    market->auctions[slot].next = market->stalled;
-    market->stalled = slot;
-}
-
-static void unstall(struct adl_market *market, uint32_t slot)
-{
-    uint32_t *at = &market->stalled;
-    while (*at != slot)
-        at = &market->auctions[*at].next;
-    *at = market->auctions[slot].next;
-    market->auctions[slot].stalled = false;
-}
-
-/* Another time other agents are asked. If that was in vain often and nothing has changed it waits for a change: a job
- * that can no longer run must not keep a run from its end. */
-void adl_market_pause(struct adl_market *market, uint32_t slot)
-{
-    struct adl_auction *auction = &market->auctions[slot];
-    const double waited_us = (double)adl_state_waited_us(market->state, slot) / 8;
-    const double least_us = auction->rest_us / 1024, most_us = auction->rest_us / 64;
-    const double pause_us = waited_us < least_us ? least_us : waited_us < most_us ? waited_us : most_us;
-    auction->phase = ADL_AUCTION_PAUSED;
-    auction->tries += auction->tries < 100;
-    if (auction->vain++ < VAIN_MAX)
-        adl_market_remind(market, slot,
-                          market->now_us + 1000 + (int64_t)pause_us + adl_network_patience_us(&market->network));
-    else
-        stall(market, slot);
-}
-
-void adl_market_announce_stalled(struct adl_market *market)
-{
-    uint32_t slot = market->stalled;
-    market->stalled = ADL_NONE;
-    while (slot != ADL_NONE) {
-        const uint32_t next = market->auctions[slot].next;
-        market->auctions[slot].stalled = false;
-        market->auctions[slot].vain = 0;
-        adl_market_announce(market, slot);
-        slot = next;
-    }
-}
-
 /* ---- who has which job ---- */
 
 static void link_job(struct adl_market *market, uint32_t slot, uint32_t agent)
@@ -132,7 +85,7 @@ void adl_market_close(struct adl_market *market, uint32_t slot)
     if (auction->phase == ADL_AUCTION_NONE)
         return;
     if (auction->stalled)
-        unstall(market, slot);
+        adl_market_unstall(market, slot);
     if (auction->phase == ADL_AUCTION_AWARDED || auction->phase == ADL_AUCTION_OWNED)
         unlink_job(market, slot);
     if (auction->entry != ADL_NONE) {
@@ -228,34 +181,14 @@ static void list_types(const struct adl_market *market, uint32_t slot, struct sa
         }
 }
 
-/* An agent's memory is spread over the cluster's: the processor fetches it while the others are asked. Always inline,
- * because gcc drops calls of functions that do nothing but this. */
-__attribute__((always_inline)) static inline void fetch_agent(const struct adl_market *market, uint32_t agent,
-                                                              uint32_t bank)
-{
-    const struct adl_bank *it = &market->cluster->banks[bank];
-    const struct adl_market_agent *self = &market->agents[agent];
-    __builtin_prefetch(self, 1);
-    __builtin_prefetch(&self->changed, 1);
-    __builtin_prefetch(&market->banks[bank], 1);
-    __builtin_prefetch(&market->banks[bank].told.open_us, 1);
-    __builtin_prefetch(&market->nodes[it->node], 1);
-    __builtin_prefetch(&market->ends_us[it->gpu_first]);
-    __builtin_prefetch(&market->ends_us[it->gpu_first + it->gpu_count - 1]);
-    __builtin_prefetch(&market->state->nodes_use[it->node]);
-    __builtin_prefetch(&market->state->pool.free_mask[bank]);
-    __builtin_prefetch(&market->directory.banks[bank], 1);
-}
-
 static void ask(struct adl_market *market, struct sample *sample, uint32_t bank, const struct adl_announced *job)
 {
-    const uint32_t agent = market->bank_agent[bank];
+    const uint32_t agent = market->directory.banks[bank].agent;
     if (sample->count == (uint32_t)market->options.asked || !adl_directory_suits(&market->directory, bank, job))
         return; /* or its node is too small, when empty */
     for (uint32_t i = 0; i < sample->count; i++)
         if (sample->agents[i] == agent)
             return;
-    fetch_agent(market, agent, bank);
     sample->agents[sample->count++] = agent;
     market->auctions[job->job].asked++;
     adl_market_send_down(market, agent, (struct adl_message){.kind = ADL_MESSAGE_ASK, .job = *job});
@@ -267,7 +200,7 @@ static void ask_agent(struct adl_market *market, struct sample *sample, uint32_t
     const struct adl_market_agent *self = &market->agents[agent];
     for (uint32_t i = 0; i < sample->types; i++)
         for (uint32_t b = self->bank_first; b < self->bank_first + self->bank_count; b++)
-            if (market->cluster->banks[b].type == sample->jobs[i].type &&
+            if (market->directory.banks[b].type == sample->jobs[i].type &&
                 market->directory.banks[b].load.free_gpus >= free_gpus) {
                 ask(market, sample, b, &sample->jobs[i]);
                 return;
@@ -282,13 +215,26 @@ static void ask_two(struct adl_market *market, struct sample *sample, const stru
         ask_agent(market, sample, auction->giver, 0);
 }
 
-/* Banks of all types in turn, those heard to suit first. */
+/* Banks of all types in turn, those heard to suit first. The first are drawn together, so that what is known of them,
+ * and then their agents' memory, is fetched together. */
 static void ask_by_gossip(struct adl_market *market, struct sample *sample)
 {
-    const uint32_t rounds = TYPE_ROUNDS * (uint32_t)market->options.asked;
-    for (uint32_t round = 0; round < rounds && sample->count < (uint32_t)market->options.asked; round++) {
+    const struct adl_directory *directory = &market->directory;
+    const uint32_t asked = (uint32_t)market->options.asked, rounds = TYPE_ROUNDS * asked;
+    uint32_t banks[ADL_ASKED_MAX] = {0};
+    for (uint32_t round = 0; round < asked; round++) {
         const struct adl_announced *job = &sample->jobs[round % sample->types];
-        ask(market, sample, adl_directory_draw(&market->directory, job->type, job->gpus, &market->rng), job);
+        banks[round] = adl_directory_draw(directory, job->type, job->gpus, &market->rng);
+        __builtin_prefetch(&directory->banks[banks[round]], 1);
+        __builtin_prefetch(&market->cluster->banks[banks[round]]);
+    }
+    for (uint32_t round = 0; round < asked; round++)
+        adl_market_fetch(market, directory->banks[banks[round]].agent, banks[round]);
+    for (uint32_t round = 0; round < rounds && sample->count < asked; round++) {
+        const struct adl_announced *job = &sample->jobs[round % sample->types];
+        const uint32_t bank =
+            round < asked ? banks[round] : adl_directory_draw(directory, job->type, job->gpus, &market->rng);
+        ask(market, sample, bank, job);
     }
 }
 
@@ -323,13 +269,32 @@ static void ask_in_turn(struct adl_market *market, struct sample *sample)
     }
 }
 
+/* All places, type by type and each in the cluster's order, from where the last announcement ended. An agent is asked
+ * for one type at a time. */
+static void ask_in_order(struct adl_market *market, struct sample *sample, uint32_t *reached)
+{
+    const uint32_t banks = market->cluster->bank_count, end = adl_market_places(market);
+    for (; *reached < end && sample->count < (uint32_t)market->options.asked; ++*reached) {
+        const uint32_t type = *reached / banks, bank = *reached % banks;
+        if (bank == 0 && sample->count > 0)
+            return;
+        for (uint32_t i = 0; i < sample->types && market->cluster->banks[bank].type == type; i++)
+            if (sample->jobs[i].type == type)
+                ask(market, sample, bank, &sample->jobs[i]);
+    }
+}
+
 static void open_auction(struct adl_market *market, uint32_t slot)
 {
     struct adl_auction *auction = &market->auctions[slot];
+    adl_market_recount(market, auction);
+    auction->reached = auction->looked;
+    auction->wanted = 0;
     auction->epoch++;
     auction->phase = ADL_AUCTION_OPEN;
     auction->asked = auction->answered = 0;
     auction->bid_count = 0;
+    auction->held = false;
     auction->cost_us[0] = auction->cost_us[1] = 0;
     auction->winner = auction->entry = ADL_NONE;
     auction->resent = 0;
@@ -341,11 +306,13 @@ void adl_market_announce(struct adl_market *market, uint32_t slot)
     struct adl_auction *auction = &market->auctions[slot];
     struct sample sample = {.count = 0};
     if (auction->stalled)
-        unstall(market, slot);
+        adl_market_unstall(market, slot);
     if (market->state->jobs[slot].phase != ADL_PHASE_PENDING)
         return;
     open_auction(market, slot);
     list_types(market, slot, &sample);
+    if (sample.types == 0)
+        auction->reached = adl_market_places(market);
     if ((market->state->jobs[slot].spec.flags & ADL_JOB_SPAN) && (sample.types == 0 || auction->tries % 2 == 1)) {
         adl_market_announce_gang(market, slot);
         return;
@@ -359,8 +326,10 @@ void adl_market_announce(struct adl_market *market, uint32_t slot)
             ask_by_gossip(market, &sample);
         else if (auction->tries == 0)
             ask_at_random(market, &sample);
-        if (sample.count == 0)
+        if (sample.count == 0 && auction->vain < ADL_VAIN_MAX)
             ask_in_turn(market, &sample);
+        else if (sample.count == 0)
+            ask_in_order(market, &sample, &auction->reached);
     }
     const int64_t patience_us = adl_network_patience_us(&market->network);
     if (sample.count == 0)
@@ -382,7 +351,7 @@ static void send_award(struct adl_market *market, uint32_t slot)
                                               .next_us = auction->cost_us[1]});
     if (patience_us > 0)
         adl_market_remind(market, slot, market->now_us + (patience_us << (auction->resent < 6 ? auction->resent : 6)));
-    auction->resent += auction->resent < 100;
+    auction->resent = (uint8_t)(auction->resent + (auction->resent < 100));
 }
 
 /* All have answered, or those who have not are late. */
@@ -394,7 +363,7 @@ static void decide_auction(struct adl_market *market, uint32_t slot)
         return;
     }
     const uint32_t winner = auction->winner;
-    auction->vain = 0;
+    auction->vain = auction->looked = auction->refused = 0;
     auction->phase = ADL_AUCTION_AWARDED;
     link_job(market, slot, winner);
     if (market->inquiries)
@@ -410,6 +379,7 @@ static void hear_bid(struct adl_market *market, const struct adl_message *bid)
     if (auction->epoch != bid->job.epoch || auction->phase != ADL_AUCTION_OPEN)
         return;
     auction->answered++;
+    auction->held |= bid->job.gpus == 0 && bid->cost_us == ADL_COST_HELD;
     if (auction->bid_count < ADL_TOLD_BIDS)
         auction->bids[auction->bid_count++] =
             (struct adl_told_bid){bid->from, bid->job.gpus > 0 ? (float)(bid->cost_us * 1e-6) : -1};
@@ -455,20 +425,25 @@ static void hear_return(struct adl_market *market, const struct adl_message *mes
 static void name_waiting(struct adl_market *market, uint32_t to, struct adl_message *ret)
 {
     for (int i = 0; i < 2 && market->directory.busy_count > 0; i++) {
-        const uint32_t agent = market->bank_agent[adl_directory_busy(&market->directory, &market->rng)];
+        const uint32_t bank = adl_directory_busy(&market->directory, &market->rng);
+        const uint32_t agent = market->directory.banks[bank].agent;
         ret->peers[i] = agent == to || agent == ret->peers[0] ? ADL_NONE : agent;
+        if (ret->peers[i] != ADL_NONE)
+            adl_market_fetch(market, agent, bank);
     }
 }
 
 static void name_running(struct adl_market *market, uint32_t to, uint32_t bank, struct adl_message *ret)
 {
     const struct adl_directory *directory = &market->directory;
-    const uint32_t type = market->cluster->banks[bank].type, other = adl_directory_runs(directory, type, &market->rng);
-    if (other == ADL_NONE || market->bank_agent[other] == to)
+    const uint32_t type = directory->banks[bank].type, other = adl_directory_runs(directory, type, &market->rng);
+    if (other == ADL_NONE || directory->banks[other].agent == to)
         return;
-    ret->runner = market->bank_agent[other];
+    ret->runner = directory->banks[other].agent;
     ret->bank = other;
-    ret->prices[0] = (float)directory->price[market->cluster->banks[other].type];
+    adl_market_fetch(market, ret->runner, other);
+    adl_market_fetch_gpus(market, other);
+    ret->prices[0] = (float)directory->price[directory->banks[other].type];
     ret->prices[1] = (float)directory->price[type];
 }
 
@@ -477,7 +452,7 @@ static void name_running(struct adl_market *market, uint32_t to, uint32_t bank, 
 static void hear_load(struct adl_market *market, const struct adl_message *message)
 {
     struct adl_message answer = {.kind = ADL_MESSAGE_PEERS,
-                                 .job = {.type = (uint16_t)market->cluster->banks[message->load.bank].type},
+                                 .job = {.type = market->directory.banks[message->load.bank].type},
                                  .peers = {ADL_NONE, ADL_NONE},
                                  .runner = ADL_NONE};
     adl_directory_hear(&market->directory, &message->load);

@@ -57,8 +57,11 @@ static void fill(struct adl_directory *it)
             it->bounds[t][f] = at;
             for (uint32_t b = 0; b < cluster->bank_count; b++)
                 if (cluster->banks[b].type == t && cluster->banks[b].gpu_count == f) {
-                    it->banks[b].load = (struct adl_bank_load){.bank = b, .free_gpus = (uint16_t)f};
-                    it->banks[b].position = at;
+                    it->banks[b] = (struct adl_directory_bank){.load = {.bank = b, .free_gpus = (uint16_t)f},
+                                                               .position = at,
+                                                               .busy_position = ADL_NONE,
+                                                               .type = (uint16_t)t,
+                                                               .gpus = (uint16_t)f};
                     note_size(it, b);
                     it->members[at++] = b;
                     it->widest[t] = f;
@@ -74,15 +77,13 @@ int adl_directory_create(struct adl_directory *ret, const struct adl_cluster *cl
 {
     const size_t banks = (size_t)cluster->bank_count + 1;
     *ret = (struct adl_directory){.cluster = cluster,
-                                  .banks = calloc(banks, sizeof *ret->banks),
+                                  .banks = adl_lines(banks, sizeof *ret->banks),
                                   .members = calloc(banks, sizeof *ret->members),
                                   .busy = calloc(banks, sizeof *ret->busy)};
     if (!ret->banks || !ret->members || !ret->busy) {
         adl_directory_clear(ret);
         return ADL_ENOMEM;
     }
-    for (size_t b = 0; b < banks; b++)
-        ret->banks[b].busy_position = ADL_NONE;
     fill(ret);
     return 0;
 }
@@ -118,7 +119,7 @@ static void swap_to(struct adl_directory *it, uint32_t bank, uint32_t to)
 /* From one number of free GPUs to another, a step at a time: over each bound the bank changes places with one at it. */
 static void set_free(struct adl_directory *it, uint32_t bank, uint32_t gpus)
 {
-    const uint32_t type = it->cluster->banks[bank].type;
+    const uint32_t type = it->banks[bank].type;
     uint32_t *bounds = it->bounds[type], f = it->banks[bank].load.free_gpus;
     it->free_gpus[type] += gpus;
     it->free_gpus[type] -= f;
@@ -146,7 +147,7 @@ static void set_busy(struct adl_directory *it, uint32_t bank, bool busy)
 
 void adl_directory_hear(struct adl_directory *directory, const struct adl_bank_load *load)
 {
-    const uint32_t bank = load->bank, type = directory->cluster->banks[bank].type;
+    const uint32_t bank = load->bank, type = directory->banks[bank].type;
     set_free(directory, bank, load->free_gpus);
     set_busy(directory, bank, load->waiting > 0);
     directory->waiting[type] += load->waiting;
@@ -198,8 +199,8 @@ uint32_t adl_directory_runs(const struct adl_directory *directory, uint32_t type
 {
     for (uint32_t i = 0; i < TRIES; i++) {
         const uint32_t bank = adl_rng_below(rng, directory->cluster->bank_count);
-        const struct adl_bank *it = &directory->cluster->banks[bank];
-        if (it->type != type && directory->banks[bank].load.free_gpus < it->gpu_count)
+        const struct adl_directory_bank *it = &directory->banks[bank];
+        if (it->type != type && it->load.free_gpus < it->gpus)
             return bank;
     }
     return ADL_NONE;

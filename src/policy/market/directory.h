@@ -9,17 +9,22 @@
 #include "model/cluster.h"
 #include "policy/market/message.h"
 
+#include <assert.h>
+
 /* GPUs of a bank, and what its node has when it is empty. */
 struct adl_bank_size {
     int32_t gpus, cores, memory_mib;
 };
 
-/* What was heard of a bank. */
+/* What was heard of a bank, and what it is: half a line of the cache. */
 struct adl_directory_bank {
     struct adl_bank_load load; /* the last */
     uint32_t position;         /* in members */
     uint32_t busy_position;    /* in busy, or ADL_NONE */
+    uint32_t agent;            /* that has it; set by the caller */
+    uint16_t type, gpus;
 };
+static_assert(ADL_LINE % sizeof(struct adl_directory_bank) == 0, "no bank is on two lines");
 
 struct adl_directory {
     const struct adl_cluster *cluster;

@@ -5,7 +5,9 @@
  * the gang did not come together in time, the auctioneer takes all parts back and announces the job again later. */
 #include "policy/market/market.h"
 
-#define HOLD_SHARE 8 /* of the run time: 1 / this is how long parts wait for each other beyond what was planned */
+#define HOLD_SHARE 8   /* of the run time: 1 / this is how long parts wait for each other beyond what was planned */
+#define HOLD_TRIES 100 /* they wait longer after each failure, up to so many */
+#define TRIES_MAX  20  /* doublings of the number of banks that are looked at */
 
 static void link_part(struct adl_market *market, uint32_t part)
 {
@@ -85,6 +87,8 @@ static uint32_t choose_type(const struct adl_market *market, uint32_t slot)
     return best != ADL_NONE && turn % 2 == 0 ? best : types[turn / 2 % possible];
 }
 
+/* Each time more banks are looked at, in the end all of the type. Those whose node could not hold a GPU's share of the
+ * job are not asked: they must not take the place of others. */
 void adl_market_announce_gang(struct adl_market *market, uint32_t slot)
 {
     struct adl_auction *auction = &market->auctions[slot];
@@ -94,17 +98,21 @@ void adl_market_announce_gang(struct adl_market *market, uint32_t slot)
         return;
     }
     const uint32_t nodes = (gpus + market->directory.widest[type] - 1) / market->directory.widest[type];
-    uint64_t most = (uint64_t)(2 * nodes + (uint32_t)market->options.asked)
-                    << (auction->tries < 12 ? auction->tries : 12);
-    most = most < auction->part_room ? most : auction->part_room;
+    const uint64_t most = (uint64_t)(2 * nodes + (uint32_t)market->options.asked)
+                          << (auction->tries < TRIES_MAX ? auction->tries : TRIES_MAX);
     auction->won = adl_market_describe(market, slot, type, true);
-    for (uint32_t n = 0; n < most; n++) {
+    auction->wanted = UINT32_C(1) << type;
+    struct adl_announced least = auction->won;
+    least.gpus = 1;
+    for (uint32_t n = 0; n < most && auction->asked < auction->part_room; n++) {
         struct adl_message ask = {.kind = ADL_MESSAGE_ASK, .job = auction->won};
         ask.job.bank = adl_directory_emptiest(&market->directory, type, n);
         if (ask.job.bank == ADL_NONE)
             break;
+        if (!adl_directory_suits(&market->directory, ask.job.bank, &least))
+            continue;
         auction->asked++;
-        adl_market_send_down(market, market->bank_agent[ask.job.bank], ask);
+        adl_market_send_down(market, market->directory.banks[ask.job.bank].agent, ask);
     }
     const int64_t patience_us = adl_network_patience_us(&market->network);
     if (auction->asked == 0)
@@ -202,7 +210,7 @@ static void send_and_wait(struct adl_market *market, uint32_t slot)
     const int64_t end_us = auction->won.planned_us + auction->won.hold_us + 2 * patience_us;
     const int64_t next_us = market->now_us + (patience_us << (auction->resent < 6 ? auction->resent : 6));
     const bool again = send_parts(market, auction) && patience_us > 0 && next_us < end_us;
-    auction->resent += auction->resent < 100;
+    auction->resent = (uint8_t)(auction->resent + (auction->resent < 100));
     adl_market_remind(market, slot, again ? next_us : end_us);
 }
 
@@ -215,7 +223,8 @@ static void award_parts(struct adl_market *market, uint32_t slot, int64_t planne
     auction->cost_us[0] = (double)(planned_us - market->now_us + auction->won.run_us);
     auction->won.planned_us = planned_us;
     auction->won.hold_us =
-        (auction->tries + 1) * (auction->won.run_us / HOLD_SHARE) + 2 * adl_network_patience_us(&market->network) + 1;
+        (auction->tries < HOLD_TRIES ? auction->tries + 1 : HOLD_TRIES + 1) * (auction->won.run_us / HOLD_SHARE) +
+        2 * adl_network_patience_us(&market->network) + 1;
     for (uint32_t p = auction->parts; p != ADL_NONE; p = market->parts[p].next)
         market->parts[p].heard = false;
     send_and_wait(market, slot);

@@ -47,7 +47,7 @@ void adl_market_remind_self(struct adl_market *market, uint32_t agent, uint8_t k
 
 /* ---- its own GPUs ---- */
 
-static void sense_gpu(struct adl_market *market, uint32_t index, struct adl_market_agent *self)
+static void sense_gpu(struct adl_market *market, uint32_t index)
 {
     const struct adl_state *state = market->state;
     const struct adl_gpu_use *use = &state->gpus[index];
@@ -63,41 +63,39 @@ static void sense_gpu(struct adl_market *market, uint32_t index, struct adl_mark
         *end_us = adl_rest_end_us(market->corrections, state, job, market->switch_us);
     if (gpu->job != job || gpu->start_us != start_us)
         *gpu = (struct adl_agent_gpu){job, gpu->job == job ? gpu->entry : ADL_NONE, start_us};
-    if (job != ADL_NONE && *end_us < self->next_end_us)
-        self->next_end_us = *end_us;
 }
 
 void adl_market_see_end(struct adl_market *market, uint32_t gpu, int64_t end_us)
 {
-    struct adl_market_agent *self = &market->agents[market->node_agent[adl_gpu_node_of(market->cluster, gpu)]];
+    struct adl_market_agent *self = &market->agents[adl_market_stale(market, gpu)]; /* it may be down */
     market->ends_us[gpu] = end_us;
     if (end_us < self->next_end_us)
         self->next_end_us = end_us;
 }
 
-/* The GPUs of a bank, and the jobs on them, are fetched together: one by one each would be waited for. */
-__attribute__((always_inline)) static inline void fetch_gpus(const struct adl_market *market, const struct adl_bank *it)
-{
-    const struct adl_gpu_use *uses = &market->state->gpus[it->gpu_first];
-    for (uint32_t g = 0; g < it->gpu_count; g += ADL_LINE / sizeof *uses)
-        __builtin_prefetch(&uses[g]);
-    for (uint32_t g = 0; g < it->gpu_count; g += ADL_LINE / sizeof *market->gpus)
-        __builtin_prefetch(&market->gpus[it->gpu_first + g], 1);
-    for (uint32_t g = 0; g < it->gpu_count; g++)
-        if (uses[g].job[0] != ADL_NONE)
-            __builtin_prefetch(&market->state->jobs[uses[g].job[0]]);
-}
-
+/* Looks at the GPUs where something may have changed, and at those whose jobs have outlived their believed end: rows of
+ * the others, and of their jobs, are memory that would have to be fetched. */
 static void sense_bank(struct adl_market *market, uint32_t bank, struct adl_market_agent *self)
 {
-    const struct adl_bank *it = &market->cluster->banks[bank];
     struct adl_agent_bank *own = &market->banks[bank];
-    own->up_gpus = 0;
-    fetch_gpus(market, it);
-    for (uint32_t g = it->gpu_first; g < it->gpu_first + it->gpu_count; g++) {
-        sense_gpu(market, g, self);
-        own->up_gpus += !market->state->gpus[g].down;
+    const uint32_t first = self->gpu_first + own->gpu_first;
+    const int64_t *ends_us = &market->ends_us[first];
+    for (uint64_t left = own->stale; left; left &= left - 1) {
+        __builtin_prefetch(&market->state->gpus[first + (uint32_t)__builtin_ctzll(left)]);
+        __builtin_prefetch(&market->gpus[first + (uint32_t)__builtin_ctzll(left)], 1);
     }
+    for (uint32_t g = 0; g < own->gpus; g++)
+        own->stale |= (uint64_t)(ends_us[g] != ADL_END_IDLE && ends_us[g] <= market->now_us) << g;
+    for (uint64_t left = own->stale; left; left &= left - 1)
+        sense_gpu(market, first + (uint32_t)__builtin_ctzll(left));
+    uint32_t down = 0;
+    for (uint32_t g = 0; g < own->gpus; g++) {
+        down += ends_us[g] == ADL_END_NEVER;
+        if (ends_us[g] != ADL_END_IDLE && ends_us[g] < self->next_end_us)
+            self->next_end_us = ends_us[g];
+    }
+    own->up_gpus = (uint16_t)(own->gpus - down);
+    own->stale = 0;
 }
 
 void adl_market_sense(struct adl_market *market, uint32_t agent)
@@ -107,11 +105,13 @@ void adl_market_sense(struct adl_market *market, uint32_t agent)
         return;
     bool look = self->changed || self->next_end_us <= market->now_us;
     for (uint32_t b = self->bank_first; b < self->bank_first + self->bank_count; b++) {
+        struct adl_agent_bank *own = &market->banks[b];
         const uint64_t mask = market->state->pool.free_mask[b];
-        const struct adl_node_use *use = &market->state->nodes_use[market->cluster->banks[b].node];
-        struct adl_agent_node *node = &market->nodes[market->cluster->banks[b].node];
-        look |= mask != market->banks[b].free_mask;
-        market->banks[b].free_mask = mask;
+        const struct adl_node_use *use = &market->state->nodes_use[self->node_first + own->node];
+        struct adl_agent_node *node = &market->nodes[self->node_first + own->node];
+        look |= mask != own->free_mask;
+        own->stale |= mask ^ own->free_mask;
+        own->free_mask = mask;
         node->free_cores = use->free_cores;
         node->free_memory_mib = use->free_memory_mib;
     }
@@ -223,11 +223,13 @@ static uint32_t find_entry(const struct adl_market *market, uint32_t agent, cons
 /* ADL_NONE: there is no room. */
 static uint32_t make_entry(struct adl_market *market, uint32_t agent, const struct adl_announced *job)
 {
-    const uint32_t entry = market->free_entry;
-    if (entry == ADL_NONE)
+    const bool is_new = market->free_entry == ADL_NONE;
+    if (is_new && market->entry_count == market->entry_room)
         return ADL_NONE;
+    const uint32_t entry = is_new ? market->entry_count++ : market->free_entry;
     struct adl_entry *it = &market->entries[entry];
-    market->free_entry = it->next;
+    if (!is_new)
+        market->free_entry = it->next;
     *it = (struct adl_entry){.job = *job,
                              .id = market->state->jobs[job->job].spec.id,
                              .phase = ADL_ENTRY_WAITS,
@@ -282,6 +284,7 @@ static void take_gpus(struct adl_market *market, uint32_t bank, uint64_t mask, c
     struct adl_agent_node *node = &market->nodes[market->cluster->banks[bank].node];
     const uint32_t first = market->cluster->banks[bank].gpu_first;
     own->free_mask &= ~mask;
+    own->stale |= mask; /* the engine may do otherwise */
     for (uint64_t left = mask; left; left &= left - 1) {
         const uint32_t gpu = first + (uint32_t)__builtin_ctzll(left);
         market->gpus[gpu] = (struct adl_agent_gpu){job->job, ADL_NONE, market->now_us};
@@ -452,11 +455,12 @@ static uint32_t bank_of(const struct adl_market *market, const struct adl_market
 
 static void answer(struct adl_market *market, uint32_t agent, const struct adl_message *ask)
 {
+    adl_market_fetch_queue(market, agent);
     adl_market_sense(market, agent);
     adl_market_end_hold(market, agent, ask->job.job);
     const struct adl_agent_view view = adl_market_view(market, agent);
     struct adl_bid bid = adl_agent_bid(&view, &ask->job, market->now_us);
-    if (!market->options.bids && !ask->job.part)
+    if (!market->options.bids && !ask->job.part && bid.possible)
         bid.cost_us = adl_agent_load(&view, ask->job.type);
     float features[ADL_BID_FEATURES];
     const bool learns = bid.possible && !ask->job.part && (market->inquiries || market->options.learned);
@@ -469,7 +473,7 @@ static void answer(struct adl_market *market, uint32_t agent, const struct adl_m
     struct adl_message message = {.kind = ADL_MESSAGE_BID,
                                   .job = ask->job,
                                   .load = market->banks[bank].told,
-                                  .cost_us = bid.possible ? bid.cost_us : -1,
+                                  .cost_us = bid.cost_us,
                                   .start_us = bid.start_us,
                                   .now_gpus = bid.now_gpus};
     message.job.gpus = bid.possible ? bid.gpus : 0;

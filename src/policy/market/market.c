@@ -5,7 +5,6 @@
 #include "policy/market/inquiries.h"
 
 #include "base/copy.h"
-#include "base/real.h"
 #include "policy/adlro/rest.h"
 #include "policy/market/shipped_valuation.h"
 #include "policy/policy.h"
@@ -109,10 +108,9 @@ static void destroy(void *policy)
     adl_corrections_destroy(self->corrections);
     adl_directory_clear(&self->directory);
     adl_network_clear(&self->network);
-    void *const owned[] = {self->agents,   self->banks,    self->nodes,      self->gpus,
-                           self->peers,    self->ends_us,  self->bank_agent, self->dirty,
-                           self->auctions, self->entries,  self->order,      self->parts,
-                           self->started,  self->arrivals, self->node_agent, self->inquiries};
+    void *const owned[] = {self->agents,  self->banks,   self->nodes,    self->gpus,       self->peers,
+                           self->ends_us, self->dirty,   self->auctions, self->entries,    self->order,
+                           self->parts,   self->started, self->arrivals, self->node_agent, self->inquiries};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(self);
@@ -122,18 +120,17 @@ static int allocate(struct adl_market *self)
 {
     const struct adl_cluster *cluster = self->cluster;
     const size_t agents = self->agent_count, nodes = cluster->node_count, gpus = cluster->gpu_count;
-    self->agents = calloc(agents + 1, sizeof *self->agents);
-    self->peers = calloc(agents + 1, sizeof *self->peers);
+    self->agents = adl_lines(agents + 1, sizeof *self->agents);
+    self->peers = adl_lines(agents + 1, sizeof *self->peers);
     self->dirty = calloc(agents + 1, sizeof *self->dirty);
-    self->banks = calloc((size_t)cluster->bank_count + 1, sizeof *self->banks);
-    self->nodes = calloc(nodes + 1, sizeof *self->nodes);
+    self->banks = adl_lines((size_t)cluster->bank_count + 1, sizeof *self->banks);
+    self->nodes = adl_lines(nodes + 1, sizeof *self->nodes);
     self->node_agent = calloc(nodes + 1, sizeof *self->node_agent);
-    self->bank_agent = calloc((size_t)cluster->bank_count + 1, sizeof *self->bank_agent);
-    self->gpus = calloc(gpus + 1, sizeof *self->gpus);
-    self->ends_us = calloc(gpus + 1, sizeof *self->ends_us);
+    self->gpus = adl_lines(gpus + 1, sizeof *self->gpus);
+    self->ends_us = adl_lines(gpus + 1, sizeof *self->ends_us);
     self->started = calloc(gpus + 1, sizeof *self->started);
     const bool complete = self->agents && self->peers && self->dirty && self->banks && self->nodes &&
-                          self->node_agent && self->bank_agent && self->gpus && self->ends_us && self->started;
+                          self->node_agent && self->gpus && self->ends_us && self->started;
     return complete && adl_corrections_create(cluster, &self->corrections) == 0 &&
                    adl_directory_create(&self->directory, cluster) == 0 &&
                    adl_network_reserve(&self->network, 1024 + 6 * agents) == 0
@@ -158,11 +155,12 @@ static void add_node(struct adl_market *self, uint32_t index)
     self->nodes[index] = (struct adl_agent_node){.cores = node->cpu_cores, .memory_mib = node->memory_mib};
     for (uint32_t b = node->bank_first; b < node->bank_first + node->bank_count; b++) {
         const struct adl_bank *bank = &self->cluster->banks[b];
-        self->bank_agent[b] = self->node_agent[index];
+        self->directory.banks[b].agent = self->node_agent[index];
         self->banks[b] = (struct adl_agent_bank){.gpu_first = bank->gpu_first - agent->gpu_first,
                                                  .node = index - agent->node_first,
                                                  .type = bank->type,
                                                  .gpus = bank->gpu_count,
+                                                 .stale = UINT64_MAX >> (ADL_BANK_GPUS_MAX - bank->gpu_count),
                                                  .told = {.bank = b, .free_gpus = bank->gpu_count}};
         for (uint32_t g = bank->gpu_first; g < bank->gpu_first + bank->gpu_count; g++)
             self->gpus[g] = (struct adl_agent_gpu){ADL_NONE, ADL_NONE, 0};
@@ -249,18 +247,17 @@ static int make_auctions(struct adl_market *self, uint32_t slot)
     return 0;
 }
 
-static int make_entries(struct adl_market *self, uint64_t count)
+/* Most jobs never have more than one of the entries that there is room for: memory is touched when one is made. */
+static int reserve_entries(struct adl_market *self, uint64_t count)
 {
-    if (count <= self->entry_count)
+    if (count <= self->entry_room)
         return 0;
-    count = count > (uint64_t)2 * self->entry_count ? count : (uint64_t)2 * self->entry_count;
-    if (adl_grow((void **)&self->entries, &self->entry_capacity, count, sizeof *self->entries) ||
-        adl_grow((void **)&self->order, &self->order_capacity, count, sizeof *self->order))
+    count = count > (uint64_t)2 * self->entry_room ? count : (uint64_t)2 * self->entry_room;
+    if (adl_grow_from((void **)&self->entries, &self->entry_capacity, self->entry_count, count,
+                      sizeof *self->entries) ||
+        adl_grow_from((void **)&self->order, &self->order_capacity, self->entry_count, count, sizeof *self->order))
         return ADL_ENOMEM;
-    for (; self->entry_count < count; self->entry_count++) {
-        self->entries[self->entry_count] = (struct adl_entry){.phase = ADL_ENTRY_FREE, .next = self->free_entry};
-        self->free_entry = self->entry_count;
-    }
+    self->entry_room = (uint32_t)count;
     return 0;
 }
 
@@ -302,7 +299,7 @@ static int reserve(struct adl_market *self, const struct adl_state *state, uint3
         self->live++;
         self->live_parts += auction->part_room;
     }
-    return make_entries(self, 4 * self->live + 2 * self->live_parts) || make_parts(self, self->live_parts) ||
+    return reserve_entries(self, 4 * self->live + 2 * self->live_parts) || make_parts(self, self->live_parts) ||
                    adl_network_reserve(&self->network, message_room(self)) ||
                    adl_grow((void **)&self->arrivals, &self->arrival_capacity, (size_t)self->arrival_count + 1,
                             sizeof *self->arrivals)
@@ -323,7 +320,8 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
     struct adl_auction *auction = &self->auctions[slot];
     auction->id = state->jobs[slot].spec.id;
     auction->phase = ADL_AUCTION_NEW;
-    auction->tries = auction->vain = 0;
+    auction->tries = 0;
+    auction->vain = auction->looked = auction->refused = 0;
     if (!auction->leaves) {
         auction->moved = 0;
         auction->hint = ADL_NONE;
@@ -338,22 +336,9 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 
 static void gpu_changed(struct adl_market *self, uint32_t gpu)
 {
-    const uint32_t agent = self->node_agent[adl_gpu_node_of(self->cluster, gpu)];
+    const uint32_t agent = adl_market_stale(self, gpu);
     self->agents[agent].changed = self->changed = true;
     adl_market_wake_agent(self, agent);
-}
-
-/* Learns from a job that completed in its first attempt. */
-static void learn(struct adl_market *self, const struct adl_event *event, const struct adl_state *state)
-{
-    const struct adl_job *job = &state->jobs[event->job];
-    if (job->phase != ADL_PHASE_RUNNING || job->attempts != 1 || event->outcome.end != ADL_END_COMPLETED ||
-        event->time_us <= job->start_us || job->expected_us <= job->start_us)
-        return;
-    const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job);
-    const double run_us = (double)(event->time_us - job->start_us);
-    adl_corrections_learn(self->corrections, &job->spec, job->type, across,
-                          adl_log(run_us) - adl_log((double)(job->expected_us - job->start_us)));
 }
 
 static void job_left(struct adl_market *self, const struct adl_event *event, const struct adl_state *state)
@@ -372,6 +357,19 @@ static void job_left(struct adl_market *self, const struct adl_event *event, con
     }
 }
 
+/* Of a job that leaves its GPUs: its auction, and the agent that will look at them. */
+__attribute__((always_inline)) static inline void fetch_job(const struct adl_market *self, uint32_t slot,
+                                                            const struct adl_state *state)
+{
+    const struct adl_job *job = &state->jobs[slot];
+    if (slot >= self->auction_count || job->phase < ADL_PHASE_RUNNING)
+        return;
+    __builtin_prefetch(&self->auctions[slot], 1);
+    __builtin_prefetch(&self->gpus[job->first_gpu], 1);
+    __builtin_prefetch(&self->directory.banks[job->bank], 1);
+    adl_market_fetch(self, self->node_agent[self->cluster->banks[job->bank].node], job->bank);
+}
+
 static void observe(void *policy, const struct adl_event *event, const struct adl_state *state)
 {
     struct adl_market *self = policy;
@@ -383,8 +381,9 @@ static void observe(void *policy, const struct adl_event *event, const struct ad
         gpu_changed(self, event->gpu);
     if ((event->kind != ADL_EVENT_FINISH && event->kind != ADL_EVENT_EVICT) || event->job >= state->job_capacity)
         return;
+    fetch_job(self, event->job, state);
     if (event->kind == ADL_EVENT_FINISH)
-        learn(self, event, state);
+        adl_rest_learn(self->corrections, event, state, 0);
     job_left(self, event, state);
 }
 
@@ -441,6 +440,7 @@ void adl_market_begin(struct adl_market *self, const struct adl_state *state, st
     self->state = state;
     self->plan = plan;
     check_started(self);
+    self->changes += self->changed;
     if (self->changed)
         adl_market_announce_stalled(self);
     self->changed = false;
@@ -506,8 +506,8 @@ static int copy(void *policy, const void *from)
     const struct adl_market *other = from;
     if (adl_network_copy(&self->network, &other->network) ||
         adl_grow((void **)&self->auctions, &self->auction_capacity, other->auction_count, sizeof *self->auctions) ||
-        adl_grow((void **)&self->entries, &self->entry_capacity, other->entry_count, sizeof *self->entries) ||
-        adl_grow((void **)&self->order, &self->order_capacity, other->entry_count, sizeof *self->order) ||
+        adl_grow_from((void **)&self->entries, &self->entry_capacity, 0, other->entry_room, sizeof *self->entries) ||
+        adl_grow_from((void **)&self->order, &self->order_capacity, 0, other->entry_room, sizeof *self->order) ||
         adl_grow((void **)&self->parts, &self->part_capacity, other->part_count, sizeof *self->parts) ||
         adl_grow((void **)&self->arrivals, &self->arrival_capacity, other->arrival_count, sizeof *self->arrivals))
         return ADL_ENOMEM;
@@ -528,7 +528,6 @@ static int copy(void *policy, const void *from)
     ADL_COPY_ARRAY(self, own, other, peers, other->agent_count);
     ADL_COPY_ARRAY(self, own, other, dirty, other->agent_count);
     ADL_COPY_ARRAY(self, own, other, node_agent, other->cluster->node_count);
-    ADL_COPY_ARRAY(self, own, other, bank_agent, other->cluster->bank_count);
     ADL_COPY_ARRAY(self, own, other, ends_us, other->cluster->gpu_count);
     ADL_COPY_ARRAY(self, own, other, nodes, other->cluster->node_count);
     ADL_COPY_ARRAY(self, own, other, banks, other->cluster->bank_count);

@@ -1,5 +1,5 @@
-/* market: the private header of policy market: hosting.c, moving.c and crash.c (an agent's side), auction.c (the
- * auctioneer's), gang.c (gangs across nodes), market.c (the policy). */
+/* market: the private header of policy market: hosting.c, moving.c and crash.c (an agent's side), auction.c and
+ * pause.c (the auctioneer's), gang.c (gangs across nodes), market.c (the policy). */
 #ifndef ADLRO_POLICY_MARKET_MARKET_H
 #define ADLRO_POLICY_MARKET_MARKET_H
 
@@ -12,6 +12,7 @@
 #include "state/state.h"
 
 #define ADL_ASKED_MAX 64 /* agents that a job can be announced to */
+#define ADL_VAIN_MAX  32 /* announcements in vain at random before all agents are asked in order */
 
 enum adl_auction_phase {
     ADL_AUCTION_NONE,
@@ -31,25 +32,19 @@ struct adl_told_bid {
     float cost_s; /* negative: it could not host the job */
 };
 
-/* What the auctioneer knows of a job. */
+/* What the auctioneer knows of a job: whole lines of the cache, and what its start and its end change in the first. */
 struct adl_auction {
-    uint64_t id; /* number of the job */
+    uint8_t phase;  /* enum adl_auction_phase */
+    bool live;      /* its job is */
+    bool stalled;   /* it waits for a change */
+    bool leaves;    /* it is being stopped, and hint holds GPUs for it */
+    uint8_t moved;  /* as in what is announced */
+    uint8_t resent; /* awards without an answer */
+    uint8_t bid_count;
+    bool held; /* an agent that was asked may be able to host it when it no longer holds GPUs for others */
     uint32_t epoch;
-    bool live;       /* its job is */
-    uint8_t phase;   /* enum adl_auction_phase */
-    uint32_t tries;  /* announcements in vain, or gangs that did not come together */
-    uint32_t resent; /* awards without an answer */
-    uint32_t vain;   /* announcements in vain since anything changed in the cluster */
-    bool stalled;    /* it waits for a change */
-    uint8_t moved;   /* as in what is announced */
-    bool leaves;     /* it is being stopped, and hint holds GPUs for it */
     uint16_t asked, answered;
-    uint8_t bid_count;                       /* of those below */
     uint32_t winner;                         /* agent */
-    struct adl_announced won;                /* what was announced to it */
-    double cost_us[2];                       /* of the best and the next best bid; 0 = none */
-    struct adl_told_bid bids[ADL_TOLD_BIDS]; /* as they came, for the job's explanation */
-    double rest_us, need_us;                 /* by the belief, when it joined */
     uint32_t hint;                           /* agent that asked for it while it waited, or ADL_NONE */
     uint32_t giver;                          /* agent that returned it */
     uint32_t entry;                          /* of the agent that has it, or ADL_NONE */
@@ -57,7 +52,19 @@ struct adl_auction {
     uint32_t part_room;                      /* parts that it may have */
     uint32_t previous, next;                 /* jobs of one agent */
     uint64_t bytes;                          /* sent about it */
+    uint64_t id;                             /* number of the job */
+    double rest_us, need_us;                 /* by the belief, when it joined */
+    double cost_us[2];                       /* of the best and the next best bid; 0 = none */
+    struct adl_announced won;                /* what was announced to the winner */
+    struct adl_told_bid bids[ADL_TOLD_BIDS]; /* as they came, for the job's explanation */
+    uint32_t tries;                          /* announcements in vain, or gangs that did not come together */
+    uint32_t vain;                           /* announcements to which all have said no since the cluster changed ... */
+    uint32_t seen;                           /* ... for that time */
+    uint32_t looked, reached;                /* places (ask_in_order) that said no since; with the last announcement */
+    uint32_t refused, wanted;                /* masks of types of which no gang came together since; of the last one */
+    uint64_t padding[3];
 };
+static_assert(sizeof(struct adl_auction) % ADL_LINE == 0, "auctions are whole lines");
 
 /* A bid for a part of a gang; then, if chosen, the part. */
 struct adl_part {
@@ -104,7 +111,6 @@ struct adl_market {
     int64_t *ends_us; /* [GPU] */
     struct adl_peer *peers;
     uint32_t *node_agent; /* [node] */
-    uint32_t *bank_agent; /* [bank] */
     uint32_t agent_count;
     uint32_t *dirty; /* ring of agents that have something to decide */
     uint32_t dirty_first, dirty_count;
@@ -117,12 +123,14 @@ struct adl_market {
     uint32_t *started;  /* slots that the last plan started */
     size_t auction_capacity, entry_capacity, order_capacity, part_capacity, arrival_capacity;
     uint32_t auction_count, entry_count, part_count; /* that were made: an equal copy may have room for more */
+    uint32_t entry_room;                             /* entries that may be made */
     uint32_t free_entry, free_part, arrival_first, arrival_count, started_count;
     uint64_t entry_sequence;
     uint64_t live, live_parts; /* jobs, and parts that they may have */
     uint64_t jobs;             /* that were submitted */
     uint32_t stalled;          /* chain of jobs that nobody could take: they are announced again after a change */
     bool changed;              /* a job has left, or a GPU has failed or returned, since the last decision */
+    uint32_t changes;          /* decisions before which that was so */
     bool failed;
     uint64_t decision;
     int64_t wake_us;
@@ -132,6 +140,51 @@ struct adl_market {
     struct adl_plan *plan;
     int64_t now_us;
 };
+
+/* The agent of the GPU will look at it again, once it looks; returns that agent. */
+static inline uint32_t adl_market_stale(struct adl_market *market, uint32_t gpu)
+{
+    const uint32_t index = market->cluster->gpu_bank[gpu];
+    const struct adl_bank *bank = &market->cluster->banks[index];
+    market->banks[index].stale |= UINT64_C(1) << (gpu - bank->gpu_first);
+    return market->node_agent[bank->node];
+}
+
+/* An agent's memory is spread over the cluster's: the processor fetches it while others act. Always inline, because gcc
+ * drops calls of functions that do nothing but this. */
+__attribute__((always_inline)) static inline void adl_market_fetch(const struct adl_market *market, uint32_t agent,
+                                                                   uint32_t bank)
+{
+    const struct adl_bank *it = &market->cluster->banks[bank];
+    const struct adl_market_agent *self = &market->agents[agent];
+    __builtin_prefetch(self, 1);
+    __builtin_prefetch(&self->changed, 1);
+    __builtin_prefetch(&market->peers[agent], 1);
+    __builtin_prefetch(&market->banks[bank], 1);
+    __builtin_prefetch(&market->nodes[it->node], 1);
+    __builtin_prefetch(&market->ends_us[it->gpu_first]);
+    __builtin_prefetch(&market->ends_us[it->gpu_first + it->gpu_count - 1]);
+    __builtin_prefetch(&market->state->nodes_use[it->node]);
+    __builtin_prefetch(&market->state->pool.free_mask[bank]);
+}
+
+__attribute__((always_inline)) static inline void adl_market_fetch_gpus(const struct adl_market *market, uint32_t bank)
+{
+    const struct adl_bank *it = &market->cluster->banks[bank];
+    for (uint32_t g = 0; g < it->gpu_count; g += ADL_LINE / sizeof *market->gpus)
+        __builtin_prefetch(&market->gpus[it->gpu_first + g]);
+}
+
+/* The first job of an agent's queue, before the queue is looked at. */
+__attribute__((always_inline)) static inline void adl_market_fetch_queue(const struct adl_market *market,
+                                                                         uint32_t agent)
+{
+    const uint32_t first = market->agents[agent].queue.first;
+    if (first == ADL_NONE)
+        return;
+    __builtin_prefetch(&market->order[first]);
+    __builtin_prefetch(&market->entries[first]);
+}
 
 /* market.c: a decision in parts. Continue: 1 if bids of the caller are due (inquiries.h), 0 if the plan is complete;
  * negative on failure. */
@@ -165,12 +218,17 @@ void adl_market_look_for_work(struct adl_market *market, uint32_t agent, const s
 void adl_market_peer_hears(struct adl_market *market, const struct adl_message *message);
 void adl_market_end_hold(struct adl_market *market, uint32_t agent, uint32_t slot); /* it bids for the job itself */
 
+/* pause.c: jobs that nobody could take */
+void adl_market_pause(struct adl_market *market, uint32_t slot); /* it is announced again later */
+void adl_market_announce_stalled(struct adl_market *market);     /* those that wait for a change */
+void adl_market_unstall(struct adl_market *market, uint32_t slot);
+void adl_market_recount(const struct adl_market *market, struct adl_auction *auction); /* after a change, from 0 on */
+uint32_t adl_market_places(const struct adl_market *market); /* pairs of a GPU type and a bank */
+
 /* auction.c: the auctioneer's side */
 void adl_market_announce(struct adl_market *market, uint32_t slot);
 void adl_market_auctioneer_hears(struct adl_market *market, const struct adl_message *message);
 void adl_market_close(struct adl_market *market, uint32_t slot); /* the job is gone, or starts again from the queue */
-void adl_market_pause(struct adl_market *market, uint32_t slot); /* it is announced again later */
-void adl_market_announce_stalled(struct adl_market *market);
 void adl_market_send_down(struct adl_market *market, uint32_t agent, struct adl_message message);
 void adl_market_send_across(struct adl_market *market, uint32_t from, uint32_t to, struct adl_message message);
 struct adl_announced adl_market_describe(const struct adl_market *market, uint32_t slot, uint32_t type, bool part);

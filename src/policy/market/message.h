@@ -11,6 +11,10 @@
 
 #define ADL_AUCTIONEER ADL_NONE /* as sender or receiver: not an agent */
 
+/* Costs that are none: an agent cannot host the job; or not while it holds GPUs for others. */
+#define ADL_COST_NEVER (-1.0)
+#define ADL_COST_HELD  (-2.0)
+
 enum adl_message_kind {
     /* auctioneer to agent */
     ADL_MESSAGE_ASK,     /* what would hosting this job cost? */
@@ -46,32 +50,32 @@ enum adl_message_kind {
 /* Types of which an announcement tells what running there costs. */
 #define ADL_TOLD_TYPES 6
 
-/* What an announcement says of a job, for one GPU type. */
+/* What an announcement says of a job, for one GPU type; first what plans of a queue read, then what moves do. */
 struct adl_announced {
-    uint32_t job;                  /* slot */
-    uint32_t epoch;                /* of the auction: grows when the job is announced again */
-    uint32_t types;                /* mask of types that the job may run on */
-    uint16_t type;                 /* the type that is asked for */
-    uint16_t gpus;                 /* of a part: how many are still missing, in an AWARD how many it has */
-    uint8_t moved;                 /* how often an agent has given it to another */
-    bool part;                     /* GPUs of a gang that no bank can hold ... */
-    uint32_t bank;                 /* ... in this bank, or ADL_NONE */
-    uint8_t attempts;              /* how often it has started */
-    bool preemptible;              /* it may be stopped */
-    int32_t cpu_cores, memory_mib; /* per GPU */
+    uint32_t job;     /* slot */
+    uint32_t epoch;   /* of the auction: grows when the job is announced again */
+    uint16_t type;    /* the type that is asked for */
+    uint16_t gpus;    /* of a part: how many are still missing, in an AWARD how many it has */
+    uint8_t moved;    /* how often an agent has given it to another */
+    uint8_t attempts; /* how often it has started */
+    bool preemptible; /* it may be stopped */
+    bool part;        /* GPUs of a gang that no bank can hold ... */
+    uint32_t bank;    /* ... in this bank, or ADL_NONE */
+    float price;      /* of the type: jobs that wait for it, for each of its GPUs, as heard of late */
+    int64_t run_us;   /* expected on that type */
+    int64_t key_us;   /* its place in every queue, least first */
+    struct {
+        uint32_t type;             /* ADL_NONE = no more */
+        float run_us;              /* expected there */
+        float cost_us;             /* run and price there, without a wait */
+    } others[ADL_TOLD_TYPES];      /* of the types that it may run on, the asked one included, least cost first */
     int64_t checkpoint_us;         /* a stop loses its work since the last one; 0: none, INT64_MAX: all of this run */
-    int64_t run_us;                /* expected on that type */
-    int64_t key_us;                /* its place in every queue, least first */
     int64_t since_us;              /* it could have started at this time, had it never waited */
     int64_t due_us;                /* its deadline; INT64_MAX = none */
     int64_t planned_us;            /* AWARD of a part: when the gang is to start; else 0 */
     int64_t hold_us;               /* AWARD of a part: how long to hold GPUs for the others from then on */
-    struct {
-        uint32_t type;        /* ADL_NONE = no more */
-        float run_us;         /* expected there */
-        float cost_us;        /* run and price there, without a wait */
-    } others[ADL_TOLD_TYPES]; /* of the types that it may run on, the asked one included, least cost first */
-    float price;              /* of the type: jobs that wait for it, for each of its GPUs, as heard of late */
+    int32_t cpu_cores, memory_mib; /* per GPU */
+    uint32_t types;                /* mask of types that the job may run on */
 };
 
 /* How busy a bank of the sender is. */
@@ -89,7 +93,7 @@ struct adl_message {
     uint32_t order; /* between the auctioneer and the agent: grows with each; one that is not larger comes late */
     struct adl_announced job;
     struct adl_bank_load load;
-    double cost_us;    /* BID; AWARD: of the bid that won */
+    double cost_us;    /* BID, or why there is none; AWARD: of the bid that won */
     double next_us;    /* AWARD: of the next best bid; 0 = there was none */
     int64_t start_us;  /* BID: when it would start; READY: until when GPUs are held */
     uint64_t held;     /* READY: these GPUs of the bank */

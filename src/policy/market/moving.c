@@ -93,6 +93,7 @@ static void hear_offer(struct adl_market *market, uint32_t agent, const struct a
 
 static void hear_thief(struct adl_market *market, uint32_t agent, const struct adl_message *message)
 {
+    adl_market_fetch_queue(market, agent);
     adl_market_sense(market, agent);
     const struct adl_agent_view view = adl_market_view(market, agent);
     const uint32_t entry = adl_agent_spare(&view, message->peers[0], message->job.gpus, market->now_us);
@@ -119,6 +120,18 @@ static void see_ends(struct adl_market *market, const struct adl_entry *it, int6
                            end_us);
 }
 
+/* Entries of a bank, and their jobs, are fetched together: one by one each would be waited for. */
+__attribute__((always_inline)) static inline void fetch_running(const struct adl_market *market, uint32_t bank)
+{
+    const struct adl_agent_gpu *gpus = &market->gpus[market->cluster->banks[bank].gpu_first];
+    for (uint32_t g = 0; g < market->cluster->banks[bank].gpu_count; g++)
+        if (gpus[g].entry != ADL_NONE) {
+            __builtin_prefetch(&market->entries[gpus[g].entry]);
+            __builtin_prefetch(&market->entries[gpus[g].entry].job.others[1]);
+            __builtin_prefetch(&market->state->jobs[gpus[g].job]);
+        }
+}
+
 /* When jobs that may gain will end, as they have run so far. */
 static void look_at_ends(struct adl_market *market, uint32_t agent, const struct adl_wanted *wanted)
 {
@@ -143,6 +156,7 @@ static void hear_move(struct adl_market *market, uint32_t agent, const struct ad
                                       .price = (double)message->prices[1],
                                       .own_price = (double)message->prices[0]};
     const int64_t patience_us = adl_network_patience_us(&market->network);
+    fetch_running(market, message->bank);
     adl_market_sense(market, agent);
     look_at_ends(market, agent, &wanted);
     const struct adl_agent_view view = adl_market_view(market, agent);

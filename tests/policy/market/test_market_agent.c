@@ -161,6 +161,7 @@ static void an_agent_does_not_bid_for_what_it_can_never_host(void **state)
     set_up(&m);
     const struct adl_agent_view view = view_of(&m, 0, &plain);
     assert_false(adl_agent_bid(&view, &job, NOW).possible);
+    assert_true(adl_agent_bid(&view, &job, NOW).cost_us == ADL_COST_NEVER);
     job.gpus = 4;
     assert_true(adl_agent_bid(&view, &job, NOW).possible);
     m.banks[0].up_gpus = 3; /* one is down */
@@ -239,6 +240,9 @@ static void gpus_that_are_held_for_a_gang_are_nobody_elses(void **state)
     const struct adl_agent_view view = view_of(&m, 0, &plain);
     assert_int_equal(adl_agent_choose(&view, NOW).entry, ADL_NONE);
     assert_int_equal(adl_agent_tell(&view, 0, NOW).free_gpus, 1);
+    const struct adl_announced job = job_of(2, 10);
+    const struct adl_bid bid = adl_agent_bid(&view, &job, NOW); /* it says that it may be able later */
+    assert_true(!bid.possible && bid.cost_us == ADL_COST_HELD);
 }
 
 /* All GPUs are busy until NOW + 1000, so that every job waits at least as long. */
