@@ -262,13 +262,13 @@ void adl_belief_set_type_speed(struct adl_belief *belief, uint32_t type, double 
 /* The truth, where the world tells it. */
 static void copy_revealed(const struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
 {
-    const int64_t *best_us = event->submit.runtime_us;
-    const int64_t *across_us = event->submit.spanning_us ? event->submit.spanning_us : best_us;
-    ret->alike = false;
+    const int64_t *best_us = event->submit.runtime_us, *across_us = event->submit.spanning_us;
+    ret->alike = !across_us;
     for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
         const bool acceptable = event->submit.spec->types >> t & 1;
         ret->best_us[t] = acceptable ? best_us[t] : 0;
-        ret->across_us[t] = acceptable ? across_us[t] : 0;
+        if (across_us)
+            ret->across_us[t] = acceptable ? across_us[t] : 0;
     }
 }
 

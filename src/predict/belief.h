@@ -115,6 +115,10 @@ double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double
 double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot,
                               uint32_t type, bool across);
 
+/* The factor across nodes is known: the world tells it, or jobs like this one have run across nodes. Else it is that in
+ * one node. */
+bool adl_belief_knows_across(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot);
+
 /* The same on the best placement for all types, by index, until the belief or its speeds change; NULL: ask for each. */
 const double *adl_belief_type_factors(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot);
 
@@ -129,6 +133,9 @@ struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint3
 
 /* Whether predictions hold. */
 struct adl_calibration *adl_belief_calibration(struct adl_belief *belief);
+
+/* Begins to load what is believed of the jobs in so many slots (base/fetch.h). */
+void adl_belief_fetch(const struct adl_belief *belief, uint32_t slots);
 
 /* Jobs whose end was learned from, in all: grows with each. */
 uint64_t adl_belief_count(const struct adl_belief *belief);

@@ -1,6 +1,8 @@
 /* belief_read: the distribution of a live job's run time, as policies and the service read it. */
 #include "predict/belief_internal.h"
 
+#include "base/fetch.h"
+
 #include <assert.h>
 
 /* What a job that has run done_us is read from: of the distribution, the part above u, in units of unit_us; and
@@ -122,6 +124,14 @@ static const double *factors_of(const struct adl_belief *belief, const struct ad
     return &belief->factors->of[(2 * (size_t)slot + across) * state->cluster->type_count];
 }
 
+bool adl_belief_knows_across(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
+{
+    if (belief->jobs[slot].basis == BY_WORLD)
+        return true;
+    const struct adl_job_speeds *known = adl_belief_known_speeds(belief, &state->jobs[slot].spec);
+    return known && known->across_known;
+}
+
 const double *adl_belief_type_factors(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot)
 {
     assert(adl_belief_keeps_jobs(belief));
@@ -137,4 +147,10 @@ double adl_belief_type_factor(const struct adl_belief *belief, const struct adl_
         return factors[type];
     const int64_t *row = across ? state->spanning_us : state->runtime_us;
     return (double)row[(size_t)slot * state->cluster->type_count + type] / belief->jobs[slot].predicted_us;
+}
+
+void adl_belief_fetch(const struct adl_belief *belief, uint32_t slots)
+{
+    adl_fetch(belief->jobs, slots * sizeof *belief->jobs);
+    adl_fetch(&belief->residuals[BY_LIMIT], sizeof belief->residuals[BY_LIMIT]);
 }

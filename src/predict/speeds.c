@@ -125,20 +125,20 @@ void adl_speeds_complete(struct adl_speeds *speeds, const struct adl_state *stat
 }
 
 /* By P1 and P2. */
-static bool find_measured(struct adl_speeds *speeds, const struct adl_job_spec *spec, bool may_span, double *ret,
-                          double *ret_across)
+static bool find_measured(struct adl_speeds *speeds, const struct adl_job_spec *spec, bool may_span,
+                          struct adl_job_speeds *ret)
 {
-    const size_t size = speeds->cluster->type_count * sizeof *ret;
+    const size_t size = speeds->cluster->type_count * sizeof *ret->here;
     if (!speeds->measured)
         return false;
-    const bool alone = find_alone(speeds, spec, false, ret),
-               across = may_span && find_alone(speeds, spec, true, ret_across);
-    if (!alone && !across)
+    const bool alone = find_alone(speeds, spec, false, ret->here);
+    ret->across_known = may_span && find_alone(speeds, spec, true, ret->across);
+    if (!alone && !ret->across_known)
         return false;
     if (!alone)
-        memcpy(ret, ret_across, size);
-    if (!across)
-        memcpy(ret_across, ret, size);
+        memcpy(ret->here, ret->across, size);
+    if (!ret->across_known)
+        memcpy(ret->across, ret->here, size);
     return true;
 }
 
@@ -158,16 +158,17 @@ static bool spread(const struct adl_speeds *speeds, const struct adl_job_spec *s
 
 static bool find_reported(struct adl_speeds *speeds, const struct adl_job_spec *spec, struct adl_job_speeds *ret)
 {
-    return find_measured(speeds, spec, may_span(spec), ret->here, ret->across) &&
-           spread(speeds, spec, ret->here, ret->across);
+    return find_measured(speeds, spec, may_span(spec), ret) && spread(speeds, spec, ret->here, ret->across);
 }
 
 static bool find(struct adl_speeds *speeds, const struct adl_job_spec *spec, const double *specified,
                  struct adl_job_speeds *ret)
 {
-    return find_reported(speeds, spec, ret) ||
-           (specified && adl_speed_regression_find(speeds->regression, spec, specified, ret->here, ret->across) &&
-            spread(speeds, spec, ret->here, ret->across));
+    if (find_reported(speeds, spec, ret))
+        return true;
+    ret->across_known = true;
+    return specified && adl_speed_regression_find(speeds->regression, spec, specified, ret->here, ret->across) &&
+           spread(speeds, spec, ret->here, ret->across);
 }
 
 /* All that speeds are found by. */

@@ -27,6 +27,7 @@ void adl_speeds_complete(struct adl_speeds *speeds, const struct adl_state *stat
  * acceptable. */
 struct adl_job_speeds {
     double here[ADL_TYPES_MAX], across[ADL_TYPES_MAX];
+    bool across_known; /* else nobody has run across nodes, and it is taken to be as fast as in one */
 };
 
 /* NULL if nothing is known of jobs like it: specifications are all there is. specified NULL: only from speeds that

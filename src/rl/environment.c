@@ -186,6 +186,7 @@ static int advance(struct adlro_environment *env, uint32_t index, const struct a
     struct adl_environment_cell *cell = &env->cells[index];
     struct adl_actions *actions = cell->actions;
     const struct adl_state *state = adl_engine_state(cell->engine);
+    adl_environment_fetch_plan(env);
     while (!cell->done) {
         find_actions(cell);
         if (env->observation == ADL_OBSERVATION_PAPER)
@@ -202,6 +203,7 @@ static int advance(struct adlro_environment *env, uint32_t index, const struct a
     buffers->elapsed_s[index] = (double)(state->now_us - cell->decided_us) * 1e-6;
     cell->reward = 0;
     cell->decided_us = state->now_us;
+    adl_environment_fetch_buffers(env, buffers);
     show(env, index, buffers);
     return 0;
 }
@@ -266,6 +268,7 @@ static int step_cell(struct adlro_environment *env, uint32_t index, int32_t acti
     if (status)
         return status;
     cell->decisions++;
+    adl_environment_fetch_jobs(env);
     status = execute(env, cell, (uint32_t)action, err);
     return status ? status : advance(env, index, buffers, err);
 }
@@ -285,17 +288,23 @@ int adlro_step_one(struct adlro_environment *env, uint32_t index, int32_t action
 int adlro_step(struct adlro_environment *env, const int32_t *actions, const struct adlro_buffers *buffers,
                char error[ADLRO_ERROR_SIZE])
 {
+    const bool planned = env->observation != ADL_OBSERVATION_PLAIN;
     struct adl_error err = {{0}};
     struct adlro_buffers taken;
     int status = take_buffers(buffers, &taken, &err);
     for (uint32_t i = 0; i < env->shape.count && status == 0; i++)
         status = env->cells[i].done ? 0 : check_action(env, i, actions[i], &err);
     for (uint32_t i = 0; i < env->shape.count && status == 0; i++) {
+        if (planned) {
+            env->ahead = i + 1;
+            adl_environment_fetch_heads(env, i + 2);
+        }
         if (env->cells[i].done)
             taken.reward[i] = taken.elapsed_s[i] = 0;
         else
             status = step_cell(env, i, actions[i], &taken, &err);
     }
+    env->ahead = ADL_NONE;
     return adl_environment_report(&err, status, error);
 }
 

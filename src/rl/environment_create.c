@@ -122,6 +122,8 @@ static int create_cell(struct adlro_environment *env, struct adl_environment_cel
         adl_typical_time_reserve(&cell->typical, env->jobs))
         return adl_fail(err, ADL_ENOMEM, "out of memory for an environment of %zu jobs", env->jobs);
     status = create_engine(env, cell, err);
+    if (status == 0)
+        cell->state = adl_engine_state(cell->engine);
     if (status == 0 && adl_engine_reserve(cell->engine, env->jobs))
         status = adl_fail(err, ADL_ENOMEM, "out of memory for an environment of %zu jobs", env->jobs);
     cell->done = true;
@@ -181,6 +183,7 @@ static int build(struct adlro_environment *env, const struct adlro_config *confi
 {
     env->config = *config;
     env->config.scenario = env->config.trace = env->config.throughputs = NULL;
+    env->ahead = ADL_NONE;
     set_shape(env, config);
     set_jobs(env);
     adl_normalizer_init(&env->normalizer);

@@ -19,6 +19,7 @@ struct adl_environment_cell {
     struct adl_actions *actions;
     struct adl_world_sim *world;
     struct adl_engine *engine;
+    const struct adl_state *state; /* the engine's */
     struct adl_metrics *metrics;
     bool planned; /* the observation has what the outlook of actions knows */
     bool done;
@@ -57,6 +58,7 @@ struct adlro_environment {
     struct adl_observation rows;
     struct adl_plan plan;
     struct adl_environment_cell *cells;
+    uint32_t ahead;           /* the cell that is stepped next, whose memory is fetched meanwhile; ADL_NONE: none */
     struct adl_engine *blank; /* that has learned nothing: episodes begin like that; NULL if none learns */
     struct adl_environment_advisor *advisors[ADL_ADVISORS_MAX];
 };
@@ -66,6 +68,14 @@ int adl_environment_report(const struct adl_error *err, int status, char *error)
 
 int adl_environment_copy_cell(struct adl_environment_cell *to, const struct adl_environment_cell *from,
                               struct adl_error *err);
+
+/* environment_fetch.c: what points to the memory of a cell, some time before the rest; then, of the cell ahead, its
+ * jobs, what its plan reads, and where its observation is written. */
+void adl_environment_fetch_heads(const struct adlro_environment *environment, uint32_t index);
+void adl_environment_fetch_jobs(const struct adlro_environment *environment);
+void adl_environment_fetch_plan(const struct adlro_environment *environment);
+void adl_environment_fetch_buffers(const struct adlro_environment *environment, const struct adlro_buffers *buffers);
+
 void adl_environment_dismiss(struct adlro_environment *environment); /* frees its advisors */
 
 #endif

@@ -58,7 +58,7 @@ static struct adl_rank_network train(const struct adl_rank_config *config, doubl
     return network;
 }
 
-/* It begins with a network that lets long jobs go first, and all jobs wait for their best type. */
+/* It begins with a network that lets long jobs go first, and all jobs wait for a type that few want. */
 static void training_mends_a_network_that_ranks_badly(void **state)
 {
     (void)state;
@@ -71,6 +71,7 @@ static void training_mends_a_network_that_ranks_badly(void **state)
         bad.params[f] = f == ADL_RANK_REST ? 1 : 0;
     bad.params[ADL_RANK_HIDDEN * (ADL_RANK_FEATURES + 1)] = 4; /* the first hidden unit's, for the rank */
     bad.params[ADL_RANK_PARAMS - 1] = -2;                      /* of how much waiting counts: an eighth */
+    bad.params[ADL_RANK_PARAMS - 2] = 2;                       /* of prices: eight times */
     config.begin = &bad;
     config.rounds = 20;
     train(&config, &before, &after);

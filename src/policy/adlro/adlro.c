@@ -6,7 +6,6 @@
  * If that place is free now the job starts, else it waits and keeps its place: it waits for the right type if that is
  * cheaper, however many GPUs of other types are idle. Later jobs may start on GPUs that are left (docs/flagship.md). */
 #include "base/copy.h"
-#include "base/real.h"
 #include "policy/adlro/adlro_internal.h"
 #include "policy/adlro/effort.h"
 #include "policy/adlro/options.h"
@@ -153,13 +152,13 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 static void learn(struct adlro *self, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
-    if (job->phase != ADL_PHASE_RUNNING || job->attempts != 1 || event->outcome.end != ADL_END_COMPLETED ||
-        event->time_us <= job->start_us || job->expected_us <= job->start_us)
+    const double limits = state->belief ? adl_rank_time_log(&self->rank_time, state, event->job,
+                                                            adl_belief_mean_us(state->belief, event->job, 0))
+                                        : 0;
+    const double run_us = adl_rest_learn(self->corrections, event, state, limits);
+    if (run_us == 0)
         return;
-    const double run_us = (double)(event->time_us - job->start_us);
     const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job);
-    adl_corrections_learn(self->corrections, &job->spec, job->type, across,
-                          adl_log(run_us) - adl_log((double)(job->expected_us - job->start_us)));
     if (state->belief) {
         const double factor = adl_belief_type_factor(state->belief, state, event->job, job->type, across);
         if (factor > 0)

@@ -1,6 +1,7 @@
 /* corrections: how completed jobs of a class related to their predictions: longer or shorter on which GPU type, with
- * how many GPUs, and across nodes. ln(actual / predicted) = a(class, gang) + b(class, type) + s(class) [across nodes]
- * by ridge regression: what was seen little is corrected little. */
+ * how many GPUs, and across nodes. ln(actual / predicted) = a(class, gang) + b(class, type) + w(class) * traits(type) +
+ * s(class) [across nodes] by ridge regression: what was seen little is corrected little. Traits are what specifications
+ * tell of a type, such as its FP64 rate: a class that is slow on one type without FP64 is expected to be on others. */
 #ifndef ADLRO_POLICY_ADLRO_CORRECTIONS_H
 #define ADLRO_POLICY_ADLRO_CORRECTIONS_H
 
@@ -15,10 +16,15 @@ void adl_corrections_copy(struct adl_corrections *to, const struct adl_correctio
 void adl_corrections_reset(struct adl_corrections *corrections); /* as after create */
 
 /* Run time across nodes relative to one node, until completed jobs or measured speeds tell: 1.65, or more where the
- * links within nodes of the type are known to be much faster than the network between them. */
+ * links within all nodes of the type are known to be much faster than the network between them. */
 double adl_corrections_across(const struct adl_corrections *corrections, uint32_t type);
 
-/* A job completed. log_ratio: ln(actual / predicted run time). */
+/* ln of its part above 1.65. Completed jobs correct that part. The 1.65 stay, whatever they show: so much a run in one
+ * node is preferred, because a gang that starts early across nodes delays others. */
+double adl_corrections_beyond(const struct adl_corrections *corrections, uint32_t type);
+
+/* A job completed. log_ratio: ln(actual / predicted run time); of a run across nodes that was predicted as one in a
+ * node, less the part of the prior that is corrected. */
 void adl_corrections_learn(struct adl_corrections *corrections, const struct adl_job_spec *spec, uint32_t type,
                            bool across, double log_ratio);
 
@@ -33,5 +39,8 @@ double adl_corrections_factor(const struct adl_corrections *corrections, const s
 /* The same for all types, in one node: that of a type is at ADL_CORRECTIONS_STRIDE times its index. */
 #define ADL_CORRECTIONS_STRIDE 16
 const double *adl_corrections_factors(const struct adl_corrections *corrections, const struct adl_job_spec *spec);
+
+/* Begins to load the factors of the first classes (base/fetch.h). */
+void adl_corrections_fetch(const struct adl_corrections *corrections);
 
 #endif

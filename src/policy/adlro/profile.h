@@ -57,6 +57,9 @@ uint32_t adl_free_profile_free_now(const struct adl_free_profile *profile, uint3
 uint32_t adl_free_profile_offered(const struct adl_free_profile *profile, uint32_t type);
 bool adl_free_profile_any_offered(const struct adl_free_profile *profile); /* of any type */
 
+/* Begins to load what is believed to be free (base/fetch.h). */
+void adl_free_profile_fetch(const struct adl_free_profile *profile);
+
 /* Types on offer that have as many as the job needs. */
 uint32_t adl_free_profile_room_types(const struct adl_free_profile *profile, uint32_t slot); /* mask */
 bool adl_free_profile_room_for(const struct adl_free_profile *profile, uint32_t slot);       /* any */

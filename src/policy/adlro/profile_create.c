@@ -1,6 +1,8 @@
 /* profile_create: the memory of a profile: create, copy, destroy. */
 #include "policy/adlro/profile_internal.h"
 
+#include "base/fetch.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,4 +172,11 @@ void adl_free_profile_reset(struct adl_free_profile *profile)
     list_nodes(profile);
     memset(profile->is_behind, 0, profile->cluster->node_count * sizeof *profile->is_behind);
     memset(profile->ends, 0, profile->cluster->gpu_count * sizeof *profile->ends);
+}
+
+void adl_free_profile_fetch(const struct adl_free_profile *profile)
+{
+    adl_fetch(profile->nodes, profile->cluster->node_count * sizeof *profile->nodes);
+    adl_fetch(profile->ready, profile->ready_count * sizeof *profile->ready);
+    adl_fetch(profile->ends, profile->cluster->gpu_count * sizeof *profile->ends);
 }

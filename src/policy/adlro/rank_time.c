@@ -41,13 +41,18 @@ void adl_rank_time_learn(struct adl_rank_time *time, const struct adl_state *sta
     time->gap_error += gap_step * (error - time->error_mean);
 }
 
-double adl_rank_time_us(const struct adl_rank_time *time, const struct adl_state *state, uint32_t slot, double rest_us)
+double adl_rank_time_log(const struct adl_rank_time *time, const struct adl_state *state, uint32_t slot, double rest_us)
 {
     const double whole_us = limit_us(state, slot);
     if (!(whole_us > 0) || time->count == 0)
-        return rest_us;
+        return 0;
     const double share = (FIRST_SHARE * FIRST_JOBS + time->gap_error) / (FIRST_JOBS + time->gap_square);
     const double left_us = whole_us * state->jobs[slot].remaining + 1;
-    return (rest_us + 1) *
-           adl_exp(fmin(fmax(share, 0), 1) * (adl_log(left_us / (rest_us + 1)) - time->gap_mean + time->error_mean));
+    return fmin(fmax(share, 0), 1) * (adl_log(left_us / (rest_us + 1)) - time->gap_mean + time->error_mean);
+}
+
+double adl_rank_time_us(const struct adl_rank_time *time, const struct adl_state *state, uint32_t slot, double rest_us)
+{
+    const double log = adl_rank_time_log(time, state, slot, rest_us);
+    return log == 0 ? rest_us : (rest_us + 1) * adl_exp(log);
 }

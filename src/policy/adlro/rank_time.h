@@ -17,6 +17,8 @@ struct adl_rank_time {
 void adl_rank_time_learn(struct adl_rank_time *time, const struct adl_state *state, uint32_t slot, double run_us);
 
 /* rest_us: what is expected of the job, on its best type. */
+double adl_rank_time_log(const struct adl_rank_time *time, const struct adl_state *state, uint32_t slot,
+                         double rest_us); /* ln(ranked by / rest_us); 0 where limits do not count */
 double adl_rank_time_us(const struct adl_rank_time *time, const struct adl_state *state, uint32_t slot, double rest_us);
 
 #endif

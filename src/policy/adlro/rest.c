@@ -1,5 +1,7 @@
 #include "policy/adlro/rest.h"
 
+#include "base/real.h"
+
 /* Without a belief: a job that outlived its prediction runs on for this share of the time that it has run. */
 #define OVERDUE_SHARE 0.25
 
@@ -32,15 +34,36 @@ static double predicted_factor(const struct adl_state *state, uint32_t slot, uin
     return (double)left_us / (double)adl_state_shortest_us(state, slot);
 }
 
+/* Nothing is predicted of a run of the job across nodes but what holds in one node. */
+static bool is_across_unknown(const struct adl_state *state, uint32_t slot)
+{
+    return state->belief && !adl_belief_knows_across(state->belief, state, slot);
+}
+
 double adl_rest_factor(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
                        uint32_t type, bool across)
 {
     const double corrected = adl_corrections_factor(corrections, &state->jobs[slot].spec, type, across);
-    const double here = predicted_factor(state, slot, type, false);
-    if (!across)
-        return here * corrected;
-    const double there = predicted_factor(state, slot, type, true);
-    return (state->belief && there == here ? there * adl_corrections_across(corrections, type) : there) * corrected;
+    const double predicted = predicted_factor(state, slot, type, across);
+    return (across && is_across_unknown(state, slot) ? predicted * adl_corrections_across(corrections, type)
+                                                     : predicted) *
+           corrected;
+}
+
+double adl_rest_learn(struct adl_corrections *corrections, const struct adl_event *event, const struct adl_state *state,
+                      double limits)
+{
+    const struct adl_job *job = &state->jobs[event->job];
+    if (job->phase != ADL_PHASE_RUNNING || job->attempts != 1 || event->outcome.end != ADL_END_COMPLETED ||
+        event->time_us <= job->start_us || job->expected_us <= job->start_us)
+        return 0;
+    const double run_us = (double)(event->time_us - job->start_us);
+    const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job);
+    const double expected =
+        across && is_across_unknown(state, event->job) ? adl_corrections_beyond(corrections, job->type) : 0;
+    adl_corrections_learn(corrections, &job->spec, job->type, across,
+                          adl_log(run_us) - adl_log((double)(job->expected_us - job->start_us)) - expected - limits);
+    return run_us;
 }
 
 /* Of a running job: the belief is asked as if the job had run as much less as its class runs longer. */

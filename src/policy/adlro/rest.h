@@ -40,6 +40,11 @@ static inline double adl_rest_factor_on(const struct adl_rest_factors *factors, 
     return adl_rest_factor(factors->corrections, factors->state, factors->slot, type, false);
 }
 
+/* Corrects by a job that ends, before the state forgets it. Only a first attempt that completed tells: the run time, or
+ * 0. limits: ln(what its limit tells / what was expected of it), 0 if nothing: that says nothing of its GPUs. */
+double adl_rest_learn(struct adl_corrections *corrections, const struct adl_event *event, const struct adl_state *state,
+                      double limits);
+
 /* When a job that holds GPUs is believed to leave them. switch_us: how long a job takes to stop. */
 int64_t adl_rest_end_us(const struct adl_corrections *corrections, const struct adl_state *state, uint32_t slot,
                         int64_t switch_us);

@@ -1,8 +1,8 @@
 #include "policy/dqn/outlook.h"
 
 #include "base/copy.h"
+#include "base/fetch.h"
 #include "base/index.h"
-#include "base/real.h"
 #include "predict/belief.h"
 
 #include <math.h>
@@ -91,23 +91,10 @@ void adl_outlook_join(struct adl_outlook *outlook, const struct adl_state *state
                                                    .learned = state->belief ? adl_belief_count(state->belief) : 0};
 }
 
-/* From a job that completed in its first attempt. */
-static void learn(struct adl_outlook *outlook, const struct adl_event *event, const struct adl_state *state)
-{
-    const struct adl_job *job = &state->jobs[event->job];
-    if (job->phase != ADL_PHASE_RUNNING || job->attempts != 1 || event->outcome.end != ADL_END_COMPLETED ||
-        event->time_us <= job->start_us || job->expected_us <= job->start_us)
-        return;
-    const bool across = job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job);
-    adl_corrections_learn(outlook->corrections, &job->spec, job->type, across,
-                          adl_log((double)(event->time_us - job->start_us)) -
-                              adl_log((double)(job->expected_us - job->start_us)));
-}
-
 void adl_outlook_observe(struct adl_outlook *outlook, const struct adl_event *event, const struct adl_state *state)
 {
     if (event->kind == ADL_EVENT_FINISH)
-        learn(outlook, event, state);
+        adl_rest_learn(outlook->corrections, event, state, 0);
     if (event->kind == ADL_EVENT_FINISH || event->kind == ADL_EVENT_EVICT)
         adl_free_profile_forget_job(outlook->profile, state, event->job);
 }
@@ -116,6 +103,16 @@ double adl_outlook_rank(const struct adl_outlook *outlook, const struct adl_stat
 {
     return adl_ranking_score((double)adl_state_waited_us(state, slot), outlook->places[slot].rest_us,
                              sqrt(state->jobs[slot].spec.gpus));
+}
+
+void adl_outlook_fetch(const struct adl_outlook *outlook, const struct adl_state *state, uint32_t slots)
+{
+    adl_fetch(outlook->places, slots * sizeof *outlook->places);
+    adl_fetch(outlook->ranking.jobs, slots * sizeof *outlook->ranking.jobs);
+    adl_corrections_fetch(outlook->corrections);
+    adl_free_profile_fetch(outlook->profile);
+    if (state->belief)
+        adl_belief_fetch(state->belief, slots);
 }
 
 static bool waits(const struct adl_state *state, uint32_t slot)

@@ -55,6 +55,9 @@ void adl_outlook_observe(struct adl_outlook *outlook, const struct adl_event *ev
  * going to be idle before it is. */
 void adl_outlook_find(struct adl_outlook *outlook, const struct adl_state *state, uint32_t overdue, double lambda);
 
+/* Begins to load what a plan reads, of so many slots (base/fetch.h). */
+void adl_outlook_fetch(const struct adl_outlook *outlook, const struct adl_state *state, uint32_t slots);
+
 /* The start of a waiting job that is planned for now on a type, or NULL. */
 const struct adl_planned_start *adl_outlook_start(const struct adl_outlook *outlook, uint32_t slot, uint32_t type);
 
