@@ -7,10 +7,14 @@
  *     bench/run forecast                               all
  *     build/bench/bench_forecast mixed64 easy          one workload, one policy
  *     build/bench/bench_forecast mixed64 easy 700101   another seed
+ *     build/bench/bench_forecast sacct srtf 500000 known=3 futures=32 events=16000 hours=48 runs=5
+ *                                                      futures that know the truth (clairvoyant.h), on the dump
  *     build/bench/bench_forecast --quick               a few jobs: that it runs, not what forecasts are worth
  *     bench/forecast/reliability < OUTPUT > picture.svg         the reliability of all rows as a picture */
+#include "clairvoyant.h"
 #include "experiment/run.h"
 #include "experiment/trace_supply.h"
+#include "outcomes.h"
 #include "sacct_dump.h"
 #include "scenario/scenario.h"
 #include "sim/workload.h"
@@ -25,14 +29,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DATA     ADL_SOURCE_DIR "/../shared/data/"
-#define CLUSTERS ADL_SOURCE_DIR "/scenarios/clusters/"
-#define HOUR_US  (INT64_C(3600) * 1000000)
-#define EXACT_S  1.0 /* forecasts are told to the second: two errors below that cannot be compared */
+#define DATA       ADL_SOURCE_DIR "/../shared/data/"
+#define CLUSTERS   ADL_SOURCE_DIR "/scenarios/clusters/"
+#define HOUR_US    (INT64_C(3600) * 1000000)
+#define OTHER_SEED 550000 /* of other draws of the process of a run */
 
-enum { FUTURES_MAX = 16, AT_SUBMISSION = 0, EACH_HOUR = 1, KINDS = 2, SAMPLED = 16 };
+enum { FUTURES_MAX = 64, SAMPLED = 16, OTHERS = 32 };
 
 static uint64_t seed = 700100;
+
+/* From the command line, for trials; 0 = as the row says. */
+static struct {
+    uint64_t known; /* what futures know (clairvoyant.h) */
+    uint64_t futures, events, runs;
+    uint64_t hours; /* forecasts are made so many hours apart, and none at submission */
+} asked;
+
 static int missed;
 static bool broken; /* a run failed */
 
@@ -58,23 +70,7 @@ struct open_forecast {
     uint64_t submissions; /* by then */
     struct adl_start_issue issue;
     int64_t times[FUTURES_MAX];
-};
-
-/* How a forecast turned out. */
-struct outcome {
-    int kind;
-    bool late; /* it was made after the last submission of its run */
-    uint64_t submissions;
-    double raw50, raw90;
-    double within[ADL_START_LEVELS]; /* of the calibrated quantiles */
-    double loss, raw_loss;
-    double ours_s, classic_s;
-};
-
-/* Of all runs of a row. */
-struct outcomes {
-    struct outcome *list;
-    size_t count, capacity;
+    double alike_us;
 };
 
 struct course {
@@ -83,11 +79,14 @@ struct course {
     struct adl_world_sim *world;
     struct adl_recent *recent;
     struct adl_starts *starts, *classic;
+    struct clairvoyant *clairvoyant; /* NULL: futures know nothing */
+    struct clairvoyant_jobs truth, others[OTHERS];
     struct adl_start_levels levels[KINDS];
     struct open_forecast *open;
     size_t open_count, open_capacity;
     struct outcomes *outcomes;
     double load;        /* factor of the rate of submissions */
+    double per_h;       /* rate of submissions of a dump */
     uint32_t submitted; /* the slot of the last submission of this instant, or ADL_NONE */
     uint64_t submissions, stride, refreshes, events, unknown;
     uint32_t futures;
@@ -96,10 +95,16 @@ struct course {
 
 /* ---- the outcome of forecasts ---- */
 
+static struct adl_start_times times_of(const struct open_forecast *it, uint32_t futures)
+{
+    return (struct adl_start_times){it->times, futures, it->made_us, it->alike_us};
+}
+
 /* Pinball loss of a quantile of the logarithm of the wait. */
 static double loss_of(const struct open_forecast *it, uint32_t futures, double level, double q, int64_t actual_us)
 {
-    const int64_t said_us = adl_start_rank_time(it->times, futures, it->made_us, level);
+    const struct adl_start_times times = times_of(it, futures);
+    const int64_t said_us = adl_start_rank_time(&times, level);
     const double late = log((double)(actual_us - it->made_us + 1)) - log((double)(said_us - it->made_us + 1));
     return late > 0 ? q * late : (q - 1) * late;
 }
@@ -107,15 +112,17 @@ static double loss_of(const struct open_forecast *it, uint32_t futures, double l
 static void resolve(struct course *course, size_t index, int64_t actual_us)
 {
     struct open_forecast it = course->open[index];
-    const struct adl_start_rank rank = adl_start_rank(it.times, course->futures, it.made_us, actual_us);
+    const struct adl_start_times times = times_of(&it, course->futures);
+    const struct adl_start_rank rank = adl_start_rank(&times, actual_us);
     const double level50 = (double)it.issue.level[adl_start_level_index(0.5)];
     const double level90 = (double)it.issue.level[adl_start_level_index(0.9)];
-    const int64_t p50_us = adl_start_rank_time(it.times, course->futures, it.made_us, level50);
+    const int64_t p50_us = adl_start_rank_time(&times, level50);
+    const int64_t raw_us = adl_start_rank_time(&times, 0.5);
     struct outcomes *outcomes = course->outcomes;
     course->open[index] = course->open[--course->open_count];
-    if (adl_grow((void **)&outcomes->list, &outcomes->capacity, outcomes->count + 1, sizeof *outcomes->list))
+    struct outcome *outcome = outcomes_add(outcomes);
+    if (!outcome)
         return;
-    struct outcome *outcome = &outcomes->list[outcomes->count++];
     *outcome = (struct outcome){.kind = it.kind,
                                 .submissions = it.submissions,
                                 .raw50 = adl_start_within(rank, 0.5),
@@ -125,6 +132,7 @@ static void resolve(struct course *course, size_t index, int64_t actual_us)
                                 .raw_loss = loss_of(&it, course->futures, 0.5, 0.5, actual_us) +
                                             loss_of(&it, course->futures, 0.9, 0.9, actual_us),
                                 .ours_s = fabs((double)(p50_us - actual_us)) * 1e-6,
+                                .raw_s = fabs((double)(raw_us - actual_us)) * 1e-6,
                                 .classic_s = fabs((double)(it.classic_us - actual_us)) * 1e-6};
     for (int i = 0; i < ADL_START_LEVELS; i++)
         outcome->within[i] = adl_start_within(rank, (double)it.issue.level[i]);
@@ -136,9 +144,9 @@ static void judge_open(struct course *course, int64_t now_us)
 {
     for (size_t i = 0; i < course->open_count; i++) {
         struct open_forecast *it = &course->open[i];
+        const struct adl_start_times times = times_of(it, course->futures);
         if (now_us > it->made_us)
-            adl_start_levels_wait(&course->levels[it->kind], &it->issue,
-                                  adl_start_rank(it->times, course->futures, it->made_us, now_us));
+            adl_start_levels_wait(&course->levels[it->kind], &it->issue, adl_start_rank(&times, now_us));
     }
 }
 
@@ -168,7 +176,9 @@ static int on_event(void *self, const struct adl_event *event, const struct adl_
 
 static void record(struct course *course, uint32_t slot, int kind)
 {
-    const int64_t *times = adl_starts_of(course->starts, slot), *classic = adl_starts_of(course->classic, slot);
+    const int64_t *classic = adl_starts_of(course->classic, slot);
+    const int64_t *times =
+        course->clairvoyant ? clairvoyant_starts(course->clairvoyant, slot) : adl_starts_of(course->starts, slot);
     if (!times || !classic ||
         adl_grow((void **)&course->open, &course->open_capacity, course->open_count + 1, sizeof *course->open))
         return;
@@ -180,10 +190,27 @@ static void record(struct course *course, uint32_t slot, int kind)
     *it = (struct open_forecast){.id = adl_engine_state(course->engine)->jobs[slot].spec.id,
                                  .kind = kind,
                                  .submissions = course->submissions,
-                                 .made_us = adl_starts_made_us(course->starts),
+                                 .made_us = adl_starts_made_us(course->classic),
                                  .issue = adl_start_levels_issue(&course->levels[kind]),
-                                 .classic_us = classic[0]};
+                                 .classic_us = classic[0],
+                                 .alike_us = adl_recent_alike_us(course->recent)};
     memcpy(it->times, times, course->futures * sizeof *times);
+    for (size_t i = 0; i + 1 < course->open_count; i++)
+        if (course->open[i].id == it->id && course->open[i].kind == kind)
+            it->issue.others = ++course->open[i].issue.others;
+}
+
+static int play(struct course *course, uint64_t from, uint32_t only, struct adl_error *err)
+{
+    int status;
+    if (course->clairvoyant) {
+        status = clairvoyant_refresh(course->clairvoyant, course->engine, course->recent, from, only, err);
+        course->events += clairvoyant_events(course->clairvoyant);
+    } else {
+        status = adl_starts_refresh(course->starts, course->engine, course->recent, from, only, err);
+        course->events += adl_starts_events(course->starts);
+    }
+    return status;
 }
 
 static void forecast(struct course *course, int kind, struct adl_error *err)
@@ -192,10 +219,9 @@ static void forecast(struct course *course, int kind, struct adl_error *err)
     const int64_t start_ns = cpu_ns();
     const uint32_t only = kind == AT_SUBMISSION ? course->submitted : ADL_NONE;
     judge_open(course, state->now_us);
-    if (adl_starts_refresh(course->starts, course->engine, course->recent, (uint64_t)state->now_us, only, err))
+    if (play(course, (uint64_t)state->now_us, only, err))
         return;
     course->forecast_ns += cpu_ns() - start_ns;
-    course->events += adl_starts_events(course->starts);
     course->refreshes++;
     if (adl_starts_refresh(course->classic, course->engine, NULL, 0, only, err))
         return;
@@ -267,92 +293,8 @@ static const struct workload workloads[] = {
      .samples = {{52849, 100, 12, 4, 1}, {52849, 50, 12, 4, 1}, {52849, 50, 12, 4, 1}}},
     {.name = "sacct",
      .cluster = CLUSTERS "nodes64.yaml",
-     .samples = {{6000, 8, 6, 8, 1}, {12000, 4, 6, 8, 3}, {12000, 4, 6, 4, 2}}},
+     .samples = {{6000, 8, 6, 8, 1}, {12000, 4, 6, 8, 6}, {12000, 4, 6, 4, 2}}},
 };
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, compare_doubles);
-    return count ? values[count / 2] : 0;
-}
-
-/* What the outcomes of one kind, or of both (KINDS), amount to. */
-struct summary {
-    double count, raw50, raw90, within[ADL_START_LEVELS], loss, raw_loss, ours_s, classic_s;
-};
-
-static double median_of(const struct outcomes *outcomes, int kind, bool with_late, bool classic)
-{
-    double *values = calloc(outcomes->count + 1, sizeof *values);
-    size_t count = 0;
-    for (size_t i = 0; values && i < outcomes->count; i++) {
-        const struct outcome *it = &outcomes->list[i];
-        if ((kind == KINDS || it->kind == kind) && (with_late || !it->late))
-            values[count++] = classic ? it->classic_s : it->ours_s;
-    }
-    const double ret = values ? median(values, count) : 0;
-    free(values);
-    return ret;
-}
-
-static struct summary summarize(const struct outcomes *outcomes, int kind, bool with_late)
-{
-    struct summary sum = {.ours_s = median_of(outcomes, kind, with_late, false),
-                          .classic_s = median_of(outcomes, kind, with_late, true)};
-    for (size_t i = 0; i < outcomes->count; i++) {
-        const struct outcome *it = &outcomes->list[i];
-        if ((kind != KINDS && it->kind != kind) || (!with_late && it->late))
-            continue;
-        sum.count++;
-        sum.raw50 += it->raw50;
-        sum.raw90 += it->raw90;
-        sum.loss += it->loss;
-        sum.raw_loss += it->raw_loss;
-        for (int l = 0; l < ADL_START_LEVELS; l++)
-            sum.within[l] += it->within[l];
-    }
-    return sum;
-}
-
-static double covered(const struct summary *sum, double q)
-{
-    return 100 * sum->within[adl_start_level_index(q)] / sum->count;
-}
-
-static void report_kind(const struct outcomes *outcomes, const char *name, const char *policy, int kind)
-{
-    const struct summary sum = summarize(outcomes, kind, false), all = summarize(outcomes, kind, true);
-    if (sum.count == 0)
-        return;
-    const double p50 = covered(&sum, 0.5), p90 = covered(&sum, 0.9);
-    const bool met = p50 >= 47 && p50 <= 53 && p90 >= 87 && p90 <= 93;
-    printf("%-10s %-6s %-10s %6.0f  %5.1f %5.1f   %5.1f %5.1f  %9.0f %9.0f %6.1fx  %5.2f  %s\n", name, policy,
-           kind == AT_SUBMISSION ? "submission" : "each hour", sum.count, p50, p90, 100 * sum.raw50 / sum.count,
-           100 * sum.raw90 / sum.count, sum.ours_s, sum.classic_s, sum.classic_s / (sum.ours_s > 0 ? sum.ours_s : 1e-9),
-           sum.loss / (sum.raw_loss > 0 ? sum.raw_loss : 1),
-           met && sum.ours_s < EXACT_S && sum.classic_s < EXACT_S ? "covered, errors not compared"
-                                                                  : verdict(met && sum.ours_s * 3 <= sum.classic_s));
-    if (all.count > sum.count)
-        printf("  with %.0f made after the last submission: %.1f %.1f, error %.0f s, %.1fx\n", all.count - sum.count,
-               covered(&all, 0.5), covered(&all, 0.9), all.ours_s,
-               all.classic_s / (all.ours_s > 0 ? all.ours_s : 1e-9));
-    fflush(stdout);
-}
-
-static void report_reliability(const struct outcomes *outcomes, const char *name, const char *policy)
-{
-    const struct summary sum = summarize(outcomes, KINDS, false);
-    printf("  reliability %s %s:", name, policy);
-    for (int i = 0; i < ADL_START_LEVELS; i++)
-        printf(" %d:%.1f", 100 * (i + 1) / (ADL_START_LEVELS + 1), 100 * sum.within[i] / fmax(sum.count, 1));
-    printf("\n");
-}
 
 static int open_jobs(const struct workload *workload, uint64_t jobs, struct course *course,
                      struct adl_trace_supply **ret, struct adl_job_source *ret_source, struct adl_error *err)
@@ -367,7 +309,9 @@ static int open_jobs(const struct workload *workload, uint64_t jobs, struct cour
     char dump[] = SACCT_DUMP_TEMPLATE;
     status = adl_cluster_load(workload->cluster, &course->scenario, err);
     if (status == 0 && !workload->trace)
-        status = sacct_dump_write(dump, jobs, seed, err);
+        status = sacct_dump_rate(jobs, seed, &course->per_h, err);
+    if (status == 0 && !workload->trace)
+        status = sacct_dump_write(dump, jobs, seed, course->per_h, err);
     const struct adl_trace_plan plan = {
         .path = workload->trace ? workload->trace : dump, .scenario = &course->scenario, .jobs_max = jobs};
     if (status == 0)
@@ -379,6 +323,48 @@ static int open_jobs(const struct workload *workload, uint64_t jobs, struct cour
     if (!workload->trace)
         unlink(dump);
     return status;
+}
+
+/* Jobs of the process of which those of the run are one draw. */
+static int read_dump(struct course *course, uint64_t jobs, uint64_t from, struct clairvoyant_jobs *ret,
+                     struct adl_error *err)
+{
+    char dump[] = SACCT_DUMP_TEMPLATE;
+    struct adl_trace_supply *supply = NULL;
+    struct adl_job_source source = {.self = NULL};
+    int status = sacct_dump_write(dump, jobs, from, course->per_h, err);
+    const struct adl_trace_plan plan = {.path = dump, .scenario = &course->scenario};
+    if (status == 0)
+        status = adl_trace_supply_create(&plan, &supply, err);
+    if (status == 0)
+        status = adl_trace_supply_jobs(supply).open(adl_trace_supply_jobs(supply).self, 0, &source, err);
+    if (status == 0)
+        status = clairvoyant_jobs_read(ret, &source, err);
+    if (source.self)
+        source.close(source.self);
+    adl_trace_supply_destroy(supply);
+    unlink(dump);
+    return status;
+}
+
+static int open_clairvoyant(struct course *course, uint64_t jobs, const struct adl_starts_config *like,
+                            struct adl_error *err)
+{
+    const struct clairvoyant_config config = {.engine = course->engine,
+                                              .preemption = like->fork.preemption,
+                                              .kill_at_limit = like->fork.kill_at_limit,
+                                              .one_by_one = like->fork.one_by_one,
+                                              .known = (int)asked.known,
+                                              .futures = like->futures,
+                                              .horizon_s = like->horizon_s,
+                                              .events_max = like->events_max,
+                                              .truth = &course->truth,
+                                              .others = course->others,
+                                              .other_count = OTHERS};
+    int status = read_dump(course, jobs, seed, &course->truth, err);
+    for (uint64_t i = 0; status == 0 && i < OTHERS; i++)
+        status = read_dump(course, 2 * jobs, OTHER_SEED + i, &course->others[i], err);
+    return status ? status : clairvoyant_create(&config, &course->clairvoyant, err);
 }
 
 static int open_course(const struct workload *workload, uint64_t jobs, const struct adl_policy_ops *policy,
@@ -407,9 +393,12 @@ static int open_course(const struct workload *workload, uint64_t jobs, const str
                                                 .one_by_one = course->scenario.one_by_one},
                                        .futures = course->futures,
                                        .horizon_s = 30 * 86400.0,
-                                       .events_max = 4000};
+                                       .events_max = asked.events ? asked.events : 4000};
     if (status == 0)
         status = adl_starts_create(&starts, &course->starts, err);
+    if (status == 0 && asked.known)
+        status = workload->scenario || workload->trace ? adl_fail(err, ADL_EINVAL, "known= is for the dump alone")
+                                                       : open_clairvoyant(course, jobs, &starts, err);
     starts.futures = 1;
     starts.horizon_s = 1e9;
     starts.events_max = 40000;
@@ -421,19 +410,16 @@ static void close_course(struct course *course, struct adl_trace_supply *supply)
 {
     adl_starts_destroy(course->starts);
     adl_starts_destroy(course->classic);
+    clairvoyant_destroy(course->clairvoyant);
+    clairvoyant_jobs_clear(&course->truth);
+    for (int i = 0; i < OTHERS; i++)
+        clairvoyant_jobs_clear(&course->others[i]);
     adl_engine_destroy(course->engine);
     adl_recent_destroy(course->recent);
     adl_world_sim_destroy(course->world);
     adl_trace_supply_destroy(supply);
     adl_scenario_clear(&course->scenario);
     free(course->open);
-}
-
-/* Those that were made when all jobs of the run had been submitted. */
-static void mark_late(struct outcomes *outcomes, size_t first, uint64_t submissions)
-{
-    for (size_t i = first; i < outcomes->count; i++)
-        outcomes->list[i].late = outcomes->list[i].submissions == submissions;
 }
 
 /* Returns the number of forecasts that were tried. */
@@ -446,9 +432,9 @@ static uint64_t bench_run(const struct workload *workload, const struct sample *
     const size_t first = outcomes->count;
     memset(&course, 0, sizeof course);
     course.load = workload->load;
-    course.stride = sample->stride;
-    course.hours_stride = sample->hours;
-    course.futures = sample->futures;
+    course.stride = asked.hours ? UINT64_MAX : sample->stride;
+    course.hours_stride = asked.hours ? (int64_t)asked.hours : sample->hours;
+    course.futures = asked.futures ? (uint32_t)asked.futures : sample->futures;
     course.outcomes = outcomes;
     int status = open_course(workload, sample->jobs, adl_policy_find(policy), &course, &supply, &err);
     if (status == 0)
@@ -456,11 +442,11 @@ static uint64_t bench_run(const struct workload *workload, const struct sample *
     if (status)
         printf("%-10s %-6s %s: %s\n", workload->name, policy, verdict(false), err.text);
     broken |= status != 0;
-    mark_late(outcomes, first, course.submissions);
+    outcomes_mark_late(outcomes, first, course.submissions);
     printf("  %" PRIu64 " jobs, seed %" PRIu64 "; every %" PRIu64 "th submission, every %" PRId64 " h, %" PRIu32
            " futures; %" PRIu64 " rounds, %.1f ms each, %.2f us for each of %" PRIu64
            " events; no future reached %" PRIu64 " jobs, %zu never started\n",
-           sample->jobs, seed, sample->stride, sample->hours, sample->futures, course.refreshes,
+           sample->jobs, seed, asked.hours ? 0 : course.stride, course.hours_stride, course.futures, course.refreshes,
            (double)course.forecast_ns * 1e-6 / (double)(course.refreshes + !course.refreshes),
            (double)course.forecast_ns * 1e-3 / (double)(course.events + !course.events), course.events, course.unknown,
            course.open_count);
@@ -475,15 +461,15 @@ static void bench(const struct workload *workload, const struct sample *sample, 
     const uint64_t first = seed;
     struct outcomes outcomes = {0};
     uint64_t tried = 0;
-    for (; seed < first + sample->runs; seed++)
+    for (; seed < first + (asked.runs ? asked.runs : sample->runs); seed++)
         tried += bench_run(workload, sample, policy, &outcomes);
     seed = first;
     for (int kind = 0; kind < KINDS; kind++)
-        report_kind(&outcomes, workload->name, policy, kind);
+        missed += !outcomes_report(&outcomes, workload->name, policy, kind);
     if (tried == 0)
         printf("%-10s %-6s no job waited: nothing to foretell\n", workload->name, policy);
     else
-        report_reliability(&outcomes, workload->name, policy);
+        outcomes_report_reliability(&outcomes, workload->name, policy);
     free(outcomes.list);
 }
 
@@ -565,18 +551,42 @@ static int bench_quick(void)
     return broken;
 }
 
+static bool ask(const char *text)
+{
+    static const struct {
+        const char *name;
+        uint64_t *value;
+    } options[] = {{"known=", &asked.known},
+                   {"futures=", &asked.futures},
+                   {"events=", &asked.events},
+                   {"hours=", &asked.hours},
+                   {"runs=", &asked.runs}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const size_t length = strlen(options[i].name);
+        if (strncmp(text, options[i].name, length) != 0)
+            continue;
+        *options[i].value = strtoull(text + length, NULL, 10);
+        return asked.futures <= FUTURES_MAX;
+    }
+    fprintf(stderr, "%s: options are known=, futures=, events=, hours= and runs=, with a number\n", text);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--quick") == 0)
         return bench_quick();
     if (argc > 3)
         seed = strtoull(argv[3], NULL, 10);
+    for (int i = 4; i < argc; i++)
+        if (!ask(argv[i]))
+            return 2;
     for (int p = 0; p < POLICIES; p++)
         if (is_meant(argc, argv, 1, "cost") && is_meant(argc, argv, 2, policies[p]))
             bench_cost(policies[p]);
     printf("Coverage in %%, calibrated and as drawn; median absolute error in s; pinball loss relative to as drawn.\n");
-    printf("%-10s %-6s %-10s %6s  %5s %5s   %5s %5s  %9s %9s %7s  %5s\n", "workload", "policy", "made", "count", "p50",
-           "p90", "raw50", "raw90", "error", "classic", "", "loss");
+    printf("%-10s %-6s %-10s %6s  %5s %5s   %5s %5s  %9s %9s %9s %7s  %5s\n", "workload", "policy", "made", "count",
+           "p50", "p90", "raw50", "raw90", "error", "raw", "classic", "", "loss");
     for (size_t w = 0; w < sizeof workloads / sizeof *workloads; w++)
         for (int p = 0; p < POLICIES; p++)
             if (is_meant(argc, argv, 1, workloads[w].name) && is_meant(argc, argv, 2, policies[p]))

@@ -66,19 +66,35 @@ static int each_job(struct writer *writer, uint64_t jobs, uint64_t seed, struct 
     return status < 0 ? status : 0;
 }
 
-int sacct_dump_write(char *path, uint64_t jobs, uint64_t seed, struct adl_error *err)
+static int open_writer(struct writer *writer, struct adl_error *err)
+{
+    const int status = adl_scenario_load("campus512", &writer->scenario, NULL, err);
+    if (status == 0)
+        writer->type = adl_cluster_find_type(&writer->scenario.cluster, "v100");
+    return status;
+}
+
+int sacct_dump_rate(uint64_t jobs, uint64_t seed, double *ret_per_h, struct adl_error *err)
 {
     struct writer writer = {.file = NULL};
-    int status = adl_scenario_load("campus512", &writer.scenario, NULL, err);
+    int status = open_writer(&writer, err);
+    if (status == 0)
+        status = each_job(&writer, jobs, seed, err);
+    if (status == 0)
+        *ret_per_h = LOAD * GPUS * 3600 * (double)writer.count / writer.gpu_s;
+    adl_scenario_clear(&writer.scenario);
+    return status;
+}
+
+int sacct_dump_write(char *path, uint64_t jobs, uint64_t seed, double per_h, struct adl_error *err)
+{
+    struct writer writer = {.file = NULL};
+    int status = open_writer(&writer, err);
     const int fd = status ? -1 : mkstemp(path);
     if (status == 0 && fd < 0)
         status = adl_fail(err, ADL_EIO, "%s cannot be made", path);
     if (status == 0) {
-        writer.type = adl_cluster_find_type(&writer.scenario.cluster, "v100");
-        status = each_job(&writer, jobs, seed, err);
-    }
-    if (status == 0) {
-        writer.scenario.workload.arrivals.rate_per_h = LOAD * GPUS * 3600 * (double)writer.count / writer.gpu_s;
+        writer.scenario.workload.arrivals.rate_per_h = per_h;
         writer.file = fdopen(fd, "w");
         fprintf(writer.file, "JobID|JobName|User|State|Submit|ElapsedRaw|Timelimit|AllocTRES\n");
         status = each_job(&writer, jobs, seed, err);

@@ -8,7 +8,10 @@
 
 #define SACCT_DUMP_TEMPLATE "/tmp/adlro-sacct-XXXXXX"
 
-/* Writes so many jobs to a new file, whose name it completes. */
-int sacct_dump_write(char *path, uint64_t jobs, uint64_t seed, struct adl_error *err);
+/* At which rate of submissions so many jobs of a seed load the GPUs as they should. */
+int sacct_dump_rate(uint64_t jobs, uint64_t seed, double *ret_per_h, struct adl_error *err);
+
+/* Writes so many jobs of a seed to a new file, whose name it completes. */
+int sacct_dump_write(char *path, uint64_t jobs, uint64_t seed, double per_h, struct adl_error *err);
 
 #endif

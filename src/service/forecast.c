@@ -302,12 +302,15 @@ static void add_row(struct adl_forecasts *forecasts, const struct round *round, 
     const struct adl_start_issue issue = adl_outcomes_issue(forecasts->outcomes, id);
     const double p50 = round->limits ? 0.5 : (double)issue.level[adl_start_level_index(0.5)];
     const double p90 = round->limits ? 0.5 : (double)issue.level[adl_start_level_index(0.9)];
-    row.start_p50_us = adl_start_rank_time(begins, count, made_us, p50);
-    row.start_p90_us = adl_start_rank_time(begins, count, made_us, p90);
-    row.end_p50_us = adl_start_rank_time(ends, count, made_us, p50);
-    row.end_p90_us = adl_start_rank_time(ends, count, made_us, p90);
+    const double alike_us = adl_recent_alike_us(round->view.recent);
+    const struct adl_start_times starts = {begins, count, made_us, alike_us};
+    const struct adl_start_times finishes = {ends, count, made_us, alike_us};
+    row.start_p50_us = adl_start_rank_time(&starts, p50);
+    row.start_p90_us = adl_start_rank_time(&starts, p90);
+    row.end_p50_us = adl_start_rank_time(&finishes, p50);
+    row.end_p90_us = adl_start_rank_time(&finishes, p90);
     if (last && !round->limits)
-        adl_outcomes_expect(forecasts->outcomes, &row, &issue, begins, count);
+        adl_outcomes_expect(forecasts->outcomes, &row, &issue, &starts);
     if (before && before->start_p90_us > made_us && (round->quick || row.start_p50_us == ADL_NEVER_US))
         row = *before;
     forecasts->next_rows[forecasts->next_count++] = row;

@@ -33,6 +33,7 @@ struct expected {
     int kind;
     uint32_t futures; /* 0 = the job has started */
     size_t times;     /* where its starts begin */
+    double alike_us;
 };
 
 struct expectations {
@@ -107,7 +108,9 @@ static struct expected *find(const struct expectations *from, uint64_t id, int k
 
 static struct adl_start_rank rank_of(const struct adl_outcomes *outcomes, const struct expected *it, int64_t time_us)
 {
-    return adl_start_rank(&outcomes->now.times_us[it->times], it->futures, it->forecast.made_us, time_us);
+    const struct adl_start_times times = {&outcomes->now.times_us[it->times], it->futures, it->forecast.made_us,
+                                          it->alike_us};
+    return adl_start_rank(&times, time_us);
 }
 
 static void judge_start(struct adl_outcomes *outcomes, const struct start *start)
@@ -241,7 +244,7 @@ static void keep(struct expectations *next, const struct expected *it, const int
 }
 
 void adl_outcomes_expect(struct adl_outcomes *outcomes, const struct adl_start_forecast *forecast,
-                         const struct adl_start_issue *issue, const int64_t *starts_us, uint32_t futures)
+                         const struct adl_start_issue *issue, const struct adl_start_times *starts)
 {
     const struct expected *before[KINDS];
     for (int kind = 0; kind < KINDS; kind++) {
@@ -252,8 +255,9 @@ void adl_outcomes_expect(struct adl_outcomes *outcomes, const struct adl_start_f
     const int kind = before[FIRST] ? LATER : FIRST;
     const bool due =
         kind == FIRST || (!before[LATER] && forecast->made_us - before[FIRST]->forecast.made_us >= LATER_US);
-    if (due && futures > 0 && forecast->start_p90_us != ADL_NEVER_US)
-        keep(&outcomes->next, &(struct expected){*forecast, *issue, kind, futures, 0}, starts_us);
+    const struct expected now = {*forecast, *issue, kind, starts->count, 0, starts->alike_us};
+    if (due && starts->count > 0 && forecast->start_p90_us != ADL_NEVER_US)
+        keep(&outcomes->next, &now, starts->us);
 }
 
 void adl_outcomes_end(struct adl_outcomes *outcomes)

@@ -39,7 +39,7 @@ struct adl_outcome_levels *adl_outcomes_levels(struct adl_outcomes *outcomes);
  * short. */
 void adl_outcomes_begin(struct adl_outcomes *outcomes, uint32_t jobs, uint32_t futures);
 void adl_outcomes_expect(struct adl_outcomes *outcomes, const struct adl_start_forecast *forecast,
-                         const struct adl_start_issue *issue, const int64_t *starts_us, uint32_t futures);
+                         const struct adl_start_issue *issue, const struct adl_start_times *starts);
 void adl_outcomes_end(struct adl_outcomes *outcomes);
 
 #endif

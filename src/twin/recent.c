@@ -1,6 +1,7 @@
 #include "twin/recent.h"
 
 #include "base/copy.h"
+#include "base/real.h"
 #include "predict/packing.h"
 #include "twin/user_likeness.h"
 
@@ -8,15 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOUR_US     (INT64_C(3600) * 1000000)
-#define WEEK_HOURS  168
-#define WEEKS_KNOWN 6 /* weeks in which an hour was seen before its day of the week counts: fewer say little */
-#define LAST_HOURS  2 /* that count beside the same hour of other days */
-#define UNSEEN      (ADL_NONE - 1) /* the slot of a job of an earlier engine that no engine has named since */
-#define LIKE_EVERY  64             /* ends from one look at how alike the jobs of users are to the next */
-#define MAGIC       "adlrecnt"
-#define VERSION     2
-#define SEAL_SIZE   8
+#define HOUR_US        (INT64_C(3600) * 1000000)
+#define WEEK_HOURS     168
+#define WEEKS_KNOWN    6 /* weeks in which an hour was seen before its day of the week counts: fewer say little */
+#define LAST_HOURS     2 /* that count beside the same hour of other days */
+#define UNSEEN         (ADL_NONE - 1) /* the slot of a job of an earlier engine that no engine has named since */
+#define LIKE_EVERY     64             /* ends from one look at how alike the jobs of users are to the next */
+#define ALIKE          0.0625         /* of the typical run time: waits below that are much alike */
+#define ALIKE_FIRST_US 60e6           /* until that is known */
+#define MAGIC          "adlrecnt"
+#define VERSION        2
+#define SEAL_SIZE      8
 
 struct hour {
     int64_t number; /* since time 0 */
@@ -42,6 +45,7 @@ struct adl_recent {
     uint64_t failures, repairs;
     uint64_t ended;
     double likeness;
+    double typical_us; /* run time of those that have ended; 0 = not known */
 };
 
 int adl_recent_create(const struct adl_cluster *cluster, struct adl_recent **ret)
@@ -202,16 +206,23 @@ void adl_recent_learn(struct adl_recent_job *job, const struct adl_event *event,
     job->rank = (float)adl_belief_rank(state->belief, event->job, job->work_us);
 }
 
-static double likeness_of(const struct adl_recent *recent)
+/* How alike the jobs of users are, and how long jobs run: the geometric mean, because run times span decades. */
+static void look(struct adl_recent *recent)
 {
     struct adl_user_likeness likeness = {.pairs = 0};
+    double sum = 0;
+    uint64_t count = 0;
     const uint64_t kept = recent->submitted < ADL_RECENT_JOBS ? recent->submitted : ADL_RECENT_JOBS;
     for (uint64_t number = recent->submitted - kept; number < recent->submitted; number++) {
         const struct adl_recent_job *job = &recent->jobs[number % ADL_RECENT_JOBS];
-        if (job->rank > 0)
-            adl_user_likeness_add(&likeness, job->spec.user, job->rank);
+        if (job->rank <= 0)
+            continue;
+        adl_user_likeness_add(&likeness, job->spec.user, job->rank);
+        sum += adl_log(job->work_us);
+        count++;
     }
-    return adl_user_likeness_share(&likeness);
+    recent->likeness = adl_user_likeness_share(&likeness);
+    recent->typical_us = count ? adl_exp(sum / (double)count) : 0;
 }
 
 static void finish(struct adl_recent *recent, const struct adl_event *event, const struct adl_state *state)
@@ -231,7 +242,7 @@ static void finish(struct adl_recent *recent, const struct adl_event *event, con
     }
     adl_recent_learn(job, event, state);
     if (++recent->ended % LIKE_EVERY == 0)
-        recent->likeness = likeness_of(recent);
+        look(recent);
 }
 
 static void fail_or_repair(struct adl_recent *recent, const struct adl_event *event)
@@ -286,6 +297,11 @@ struct adl_faults adl_recent_faults(const struct adl_recent *recent)
 double adl_recent_likeness(const struct adl_recent *recent)
 {
     return recent->likeness;
+}
+
+double adl_recent_alike_us(const struct adl_recent *recent)
+{
+    return recent && recent->typical_us > 0 ? ALIKE * recent->typical_us : ALIKE_FIRST_US;
 }
 
 static uint64_t first_hour(const struct adl_recent *recent)
@@ -516,7 +532,8 @@ static void decode_body(struct adl_unpack *from, struct adl_recent *recent, int6
     recent->last_us = now_us;
     recent->began_us = now_us - (int64_t)(from->failed ? 0 : watched_us);
     recent->resumed = true;
-    recent->likeness = from->failed ? 0 : likeness_of(recent);
+    if (!from->failed)
+        look(recent);
 }
 
 int adl_recent_decode(struct adl_recent *recent, const void *bytes, size_t size, int64_t wall_ahead_us, int64_t now_us,

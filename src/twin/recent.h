@@ -53,6 +53,9 @@ struct adl_faults adl_recent_faults(const struct adl_recent *recent);
  * that take the rank of their user in place of one of their own. */
 double adl_recent_likeness(const struct adl_recent *recent);
 
+/* Waits below that are much alike here: a part of how long jobs run. NULL: nothing is known. */
+double adl_recent_alike_us(const struct adl_recent *recent);
+
 /* A past hour to take the submissions from that the hour of this time will have: the same hour of a past week if it is
  * known often enough, else of a past day or one of the last, else any. draw: uniform in [0, 1). The hour as an index
  * for adl_recent_jobs; ADL_NONE: nothing is known. */

@@ -10,19 +10,19 @@
 #define OWED_WEIGHT 0.04  /* of a start that is owed, in a level, relative to the distance; at most 1 */
 #define OWED_SCALE  3.0   /* the distance counts there up to so many times that of forecasts that are right as drawn */
 #define OWED_MOST   200.0 /* starts that are owed and remembered */
-#define ALIKE_US    60e6  /* waits of less than that are much alike */
 #define RECENT      0.005 /* least share of a start in the distance */
+#define ALONE_FROM  0.9   /* probability from which on each forecast of a job counts */
 
 /* Step of a tracker, relative to the distance, and its weight before anything is known. */
 static const struct {
     double step, weight;
 } trackers[ADL_START_TRACKERS] = {{0.01, 0.6}, {0.05, 0.3}, {0.3, 0.1}};
 
-/* The logarithm of a wait. Below a minute waits are much alike: else starts a minute late where a start at once was
- * forecast, twenty e-folds, would stretch the forecasts of waits of hours to days. */
-static double wait_of(int64_t time_us, int64_t made_us)
+/* The logarithm of a wait. Short waits are much alike: else starts minutes late where a start at once was forecast,
+ * twenty e-folds, would stretch the forecasts of waits of hours to days. */
+static double wait_of(const struct adl_start_times *times, int64_t time_us)
 {
-    return adl_log((double)(time_us > made_us ? time_us - made_us : 0) + ALIKE_US);
+    return adl_log((double)(time_us > times->made_us ? time_us - times->made_us : 0) + times->alike_us);
 }
 
 static double rank_at(uint32_t index, uint32_t count)
@@ -31,54 +31,55 @@ static double rank_at(uint32_t index, uint32_t count)
 }
 
 /* Forecast times that are within the horizon. */
-static uint32_t count_known(const int64_t *times, uint32_t count)
+static uint32_t count_known(const struct adl_start_times *times)
 {
-    while (count > 0 && times[count - 1] == ADL_NEVER_US)
+    uint32_t count = times->count;
+    while (count > 0 && times->us[count - 1] == ADL_NEVER_US)
         count--;
     return count;
 }
 
-struct adl_start_rank adl_start_rank(const int64_t *times, uint32_t count, int64_t made_us, int64_t actual_us)
+struct adl_start_rank adl_start_rank(const struct adl_start_times *times, int64_t actual_us)
 {
-    const uint32_t known = count_known(times, count);
-    const double actual = wait_of(actual_us, made_us);
+    const uint32_t known = count_known(times), count = times->count;
+    const double actual = wait_of(times, actual_us);
     double rank = 0;
     uint32_t below = 0, equal = 0;
     for (uint32_t i = 0; i < known; i++) {
-        below += times[i] < actual_us;
-        equal += times[i] == actual_us;
+        below += times->us[i] < actual_us;
+        equal += times->us[i] == actual_us;
     }
     if (equal > 0)
         return (struct adl_start_rank){(double)below / count, (double)(below + equal) / count};
     if (known > 0 && below == 0) {
-        rank = rank_at(0, count) + actual - wait_of(times[0], made_us);
+        rank = rank_at(0, count) + actual - wait_of(times, times->us[0]);
     } else if (known > 0 && below == known) {
-        rank = rank_at(known - 1, count) + actual - wait_of(times[known - 1], made_us);
+        rank = rank_at(known - 1, count) + actual - wait_of(times, times->us[known - 1]);
     } else if (known > 0) {
-        const double before = wait_of(times[below - 1], made_us), after = wait_of(times[below], made_us);
+        const double before = wait_of(times, times->us[below - 1]), after = wait_of(times, times->us[below]);
         rank = rank_at(below - 1, count) + (after > before ? (actual - before) / (after - before) / count : 0);
     }
     return (struct adl_start_rank){rank, rank};
 }
 
-int64_t adl_start_rank_time(const int64_t *times, uint32_t count, int64_t made_us, double rank)
+int64_t adl_start_rank_time(const struct adl_start_times *times, double rank)
 {
-    const uint32_t known = count_known(times, count);
+    const uint32_t known = count_known(times), count = times->count;
     const double at = rank * count - 0.5;
     double wait;
     if (known == 0)
         return ADL_NEVER_US;
     if (at <= 0) {
-        wait = wait_of(times[0], made_us) + rank - rank_at(0, count);
+        wait = wait_of(times, times->us[0]) + rank - rank_at(0, count);
     } else if (at >= known - 1) {
-        wait = wait_of(times[known - 1], made_us) + rank - rank_at(known - 1, count);
+        wait = wait_of(times, times->us[known - 1]) + rank - rank_at(known - 1, count);
     } else {
         const uint32_t i = (uint32_t)at;
-        const double before = wait_of(times[i], made_us), after = wait_of(times[i + 1], made_us);
+        const double before = wait_of(times, times->us[i]), after = wait_of(times, times->us[i + 1]);
         wait = before + (at - i) * (after - before);
     }
-    const double us = adl_exp(wait) - ALIKE_US;
-    return us < 1e18 ? made_us + (us > 0 ? (int64_t)us : 0) + 1 : ADL_NEVER_US;
+    const double us = adl_exp(wait) - times->alike_us;
+    return us < 1e18 ? times->made_us + (us > 0 ? (int64_t)us : 0) + 1 : ADL_NEVER_US;
 }
 
 double adl_start_within(struct adl_start_rank rank, double level)
@@ -150,13 +151,22 @@ struct adl_start_issue adl_start_levels_issue(const struct adl_start_levels *lev
 
 /* ---- what is learned ---- */
 
-static void measure(struct adl_start_levels *levels, double rank)
+/* What one of several forecasts of a job counts for the trackers: they turn out at once and alike, and n of them tell
+ * hardly more than one. Late starts are of jobs that wait long, which have most forecasts: the nearer to p90, the more
+ * each one counts, or too few starts would come within it. */
+static double share_of(const struct adl_start_issue *issue, int index)
+{
+    const double left = (ALONE_FROM - probability(index)) / (ALONE_FROM - 0.5);
+    return 1 / (1 + (left > 1 ? 1 : left > 0 ? left : 0) * issue->others);
+}
+
+static void measure(struct adl_start_levels *levels, const struct adl_start_issue *issue, double rank)
 {
     const struct adl_start_issue now = adl_start_levels_issue(levels);
     const double least = RECENT, share = 1.0 / (levels->starts + 5);
     for (int i = 0; i < ADL_START_LEVELS; i++) {
         const double from = fabs(rank - (double)now.level[i]), before = distance_of(levels, i);
-        levels->distance[i] = (float)(before + (share > least ? share : least) * (from - before));
+        levels->distance[i] = (float)(before + share_of(issue, i) * (share > least ? share : least) * (from - before));
     }
 }
 
@@ -169,24 +179,26 @@ static double loss_of(const struct adl_start_levels *levels, int tracker, int in
 }
 
 /* Exponential weights with a fixed share. */
-static void weigh(struct adl_start_levels *levels, int index, double rank)
+static void weigh(struct adl_start_levels *levels, int index, double share, double rank)
 {
     double weights[ADL_START_TRACKERS], sum = 0;
     for (int t = 0; t < ADL_START_TRACKERS; t++) {
-        weights[t] = weight_of(levels, t, index) * adl_exp(-loss_of(levels, t, index, rank));
+        weights[t] = weight_of(levels, t, index) * adl_exp(-share * loss_of(levels, t, index, rank));
         sum += weights[t];
     }
     for (int t = 0; t < ADL_START_TRACKERS; t++)
-        levels->weight[t][index] = (float)((1 - SHARED) * weights[t] / sum + SHARED * trackers[t].weight);
+        levels->weight[t][index] =
+            (float)((1 - share * SHARED) * weights[t] / sum + share * SHARED * trackers[t].weight);
 }
 
-static void move(struct adl_start_levels *levels, int tracker, int index, double within)
+static void move(struct adl_start_levels *levels, int tracker, int index, double share, double within)
 {
     const double first = STEP_FIRST / sqrt(levels->starts + 1.0), least = trackers[tracker].step;
     levels->moved[tracker][index] +=
-        (float)((first > least ? first : least) * distance_of(levels, index) * (probability(index) - within));
+        (float)(share * (first > least ? first : least) * distance_of(levels, index) * (probability(index) - within));
 }
 
+/* Coverage is that of forecasts, so each one counts here. */
 static void owe(struct adl_start_levels *levels, int index, double within)
 {
     levels->owed[index] = (float)bounded((double)levels->owed[index] + probability(index) - within, OWED_MOST);
@@ -196,9 +208,10 @@ void adl_start_levels_wait(struct adl_start_levels *levels, struct adl_start_iss
 {
     for (int i = 0; i < ADL_START_LEVELS; i++) {
         const uint32_t bit = 1u << i;
+        const double share = share_of(issue, i);
         for (int t = 0; t < ADL_START_TRACKERS; t++)
             if (!(issue->moved[t] & bit) && level_of(levels, t, i) < rank.low) {
-                move(levels, t, i, 0);
+                move(levels, t, i, share, 0);
                 issue->moved[t] |= bit;
             }
         if (!(issue->judged & bit) && (double)issue->level[i] < rank.low) {
@@ -211,12 +224,13 @@ void adl_start_levels_wait(struct adl_start_levels *levels, struct adl_start_iss
 void adl_start_levels_learn(struct adl_start_levels *levels, struct adl_start_issue *issue, struct adl_start_rank rank)
 {
     const double middle = (rank.low + rank.high) / 2;
-    measure(levels, middle);
+    measure(levels, issue, middle);
     for (int i = 0; i < ADL_START_LEVELS; i++) {
-        weigh(levels, i, middle);
+        const double share = share_of(issue, i);
+        weigh(levels, i, share, middle);
         for (int t = 0; t < ADL_START_TRACKERS; t++)
             if (!(issue->moved[t] >> i & 1))
-                move(levels, t, i, adl_start_within(rank, level_of(levels, t, i)));
+                move(levels, t, i, share, adl_start_within(rank, level_of(levels, t, i)));
         if (!(issue->judged >> i & 1))
             owe(levels, i, adl_start_within(rank, (double)issue->level[i]));
     }

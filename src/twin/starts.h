@@ -49,9 +49,16 @@ struct adl_start_rank {
     double low, high;
 };
 
-/* Times from made_us on, ascending. */
-struct adl_start_rank adl_start_rank(const int64_t *times, uint32_t count, int64_t made_us, int64_t actual_us);
-int64_t adl_start_rank_time(const int64_t *times, uint32_t count, int64_t made_us, double rank); /* the inverse */
+/* The forecast of one job. */
+struct adl_start_times {
+    const int64_t *us; /* from made_us on, ascending */
+    uint32_t count;
+    int64_t made_us;
+    double alike_us; /* waits below that are much alike (adl_recent_alike_us) */
+};
+
+struct adl_start_rank adl_start_rank(const struct adl_start_times *times, int64_t actual_us);
+int64_t adl_start_rank_time(const struct adl_start_times *times, double rank); /* the inverse */
 
 /* The part of it that is within a level: 0 or 1 unless low and high differ. */
 double adl_start_within(struct adl_start_rank rank, double level);
@@ -75,6 +82,7 @@ struct adl_start_levels {
 /* The levels that a forecast was issued with, ascending, until its job starts. */
 struct adl_start_issue {
     float level[ADL_START_LEVELS];
+    uint32_t others;                    /* forecasts of the same job that will turn out with it and are learned from */
     uint32_t judged;                    /* mask of levels that are known to be too early */
     uint32_t moved[ADL_START_TRACKERS]; /* the same for what the trackers had then */
 };

@@ -39,7 +39,7 @@ static void forecast(uint64_t first, uint64_t last, int64_t now_us)
         const struct adl_start_issue issue = adl_outcomes_issue(outcomes, id);
         const struct adl_start_forecast row = {
             .id = id, .made_us = now_us, .start_p50_us = starts_us[1], .start_p90_us = starts_us[FUTURES - 1]};
-        adl_outcomes_expect(outcomes, &row, &issue, starts_us, FUTURES);
+        adl_outcomes_expect(outcomes, &row, &issue, &(struct adl_start_times){starts_us, FUTURES, row.made_us, 60e6});
     }
     adl_outcomes_end(outcomes);
 }

@@ -9,6 +9,7 @@
 #include "twin/user_likeness.h"
 
 #include <cmocka.h>
+#include <math.h>
 #include <string.h>
 
 #define HOUR_US INT64_C(3600000000)
@@ -84,6 +85,18 @@ static void see(struct adl_recent *recent, const struct live *live, int64_t time
     assert_int_equal(observer.event(observer.self, &event, adl_engine_state(live->engine)), 0);
 }
 
+/* Member by member: what lies between them is not set. */
+static bool is_same_spec(const struct adl_job_spec *a, const struct adl_job_spec *b)
+{
+    return a->id == b->id && a->user == b->user && a->name_id == b->name_id && a->class_index == b->class_index &&
+           a->gpus == b->gpus && a->types == b->types && a->kind == b->kind && a->flags == b->flags &&
+           a->stop_loss == b->stop_loss && a->cpu_cores == b->cpu_cores && a->memory_mib == b->memory_mib &&
+           a->gpu_memory_mib == b->gpu_memory_mib && a->priority == b->priority &&
+           a->share_slowdown == b->share_slowdown && a->min_steps_per_s == b->min_steps_per_s &&
+           a->step_gflop == b->step_gflop && a->step_gb == b->step_gb && a->limit_us == b->limit_us &&
+           a->deadline_us == b->deadline_us && a->checkpoint_us == b->checkpoint_us;
+}
+
 /* All hours that a future may draw from, and all their submissions, are the same but for the time. */
 static uint64_t expect_same(const struct adl_recent *a, const struct adl_recent *b, int64_t time_us, int64_t by_us)
 {
@@ -99,7 +112,7 @@ static uint64_t expect_same(const struct adl_recent *a, const struct adl_recent 
         assert_int_equal(us_b, us_a + by_us);
         for (uint32_t j = 0; j < count; j++, jobs++) {
             const struct adl_recent_job *x = adl_recent_job(a, first_a + j), *y = adl_recent_job(b, first_b + j);
-            assert_memory_equal(&x->spec, &y->spec, sizeof x->spec);
+            assert_true(is_same_spec(&x->spec, &y->spec));
             assert_int_equal(y->submit_us, x->submit_us + by_us);
             assert_true(x->work_us == y->work_us && x->rank == y->rank);
             assert_memory_equal(x->here, y->here, sizeof x->here);
@@ -275,9 +288,37 @@ static void likeness_of_a_users_jobs_is_found_where_it_is_and_nowhere_else(void 
     }
 }
 
+/* What waits are alike follows from how long jobs run, so that it is right for jobs of seconds and of weeks. */
+static void waits_are_alike_that_are_short_beside_the_run_times_of_jobs(void **state)
+{
+    (void)state;
+    struct live live;
+    struct adl_error err = {.text = ""};
+    open_live(&live);
+    assert_true(adl_recent_alike_us(NULL) == 60e6 && adl_recent_alike_us(live.recent) == 60e6); /* few have ended */
+    while (adl_engine_step(live.engine, &err) > 0)
+        ;
+    double sum = 0;
+    int count = 0;
+    for (uint64_t i = 0; i < JOBS; i++) {
+        const struct adl_recent_job *job = adl_recent_job(live.recent, i);
+        sum += job->rank > 0 ? log(job->work_us) : 0;
+        count += job->rank > 0;
+    }
+    const double typical_us = exp(sum / count);
+    struct adl_recent *same = restore(&live, 0, 0, now_us(&live));
+    print_message("%d jobs ran for %.0f s, waits of %.1f s are alike\n", count, typical_us * 1e-6,
+                  adl_recent_alike_us(same) * 1e-6);
+    assert_true(count >= 64 && fabs(adl_recent_alike_us(same) / typical_us * 16 - 1) < 1e-6);
+    assert_true(fabs(adl_recent_alike_us(live.recent) / adl_recent_alike_us(same) - 1) < 0.5); /* of the first 64 */
+    adl_recent_destroy(same);
+    close_live(&live);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_are_alike_that_are_short_beside_the_run_times_of_jobs),
         cmocka_unit_test(submissions_come_back_and_move_with_the_clock_by_whole_hours),
         cmocka_unit_test(a_job_that_lives_on_is_no_new_submission_and_ends_where_it_was_submitted),
         cmocka_unit_test(hours_that_nobody_looked_at_are_not_hours_without_submissions),

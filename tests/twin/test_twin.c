@@ -247,19 +247,19 @@ static void a_rank_and_its_time_are_inverse(void **unused)
     const int64_t times[] = {2000, 3000, 5000, 9000, ADL_NEVER_US};
     int64_t last = 0;
     for (double rank = -1; rank < 2; rank += 0.01) {
-        const int64_t time = adl_start_rank_time(times, 5, 1000, rank);
+        const int64_t time = adl_start_rank_time(&(struct adl_start_times){times, 5, 1000, 60e6}, rank);
         assert_true(time >= last);
         last = time;
     }
     for (int64_t actual = 1100; actual < 60000; actual += 300) {
-        const struct adl_start_rank found = adl_start_rank(times, 5, 1000, actual);
+        const struct adl_start_rank found = adl_start_rank(&(struct adl_start_times){times, 5, 1000, 60e6}, actual);
         const double rank = (found.low + found.high) / 2;
-        const int64_t time = adl_start_rank_time(times, 5, 1000, rank);
+        const int64_t time = adl_start_rank_time(&(struct adl_start_times){times, 5, 1000, 60e6}, rank);
         if (llabs(time - actual) > 2 + actual / 1000)
             fail_msg("%lld has rank %g, which is %lld", (long long)actual, rank, (long long)time);
     }
     const int64_t never[] = {ADL_NEVER_US, ADL_NEVER_US};
-    assert_true(adl_start_rank_time(never, 2, 0, 0.5) == ADL_NEVER_US);
+    assert_true(adl_start_rank_time(&(struct adl_start_times){never, 2, 0, 60e6}, 0.5) == ADL_NEVER_US);
 }
 
 static void levels_are_as_drawn_until_forecasts_have_turned_out(void **unused)
@@ -347,6 +347,33 @@ static void levels_stay_near_the_quantiles(void **unused)
     assert_true(first < 1.02 && late < 1.022 && out < 1.3 && jumps < 1.45);
 }
 
+/* Where a level is after 50 jobs as drawn, and one that starts late, with so many forecasts; told which are of one job,
+ * or not. */
+static double level_after(double q, uint32_t forecasts, uint32_t others)
+{
+    struct adl_start_levels levels = {.starts = 0};
+    for (uint32_t i = 0; i < 50 + forecasts; i++) {
+        struct adl_start_issue issue = adl_start_levels_issue(&levels);
+        const double rank = i < 50 ? (i * 7 % 50 + 0.5) / 50 : 2;
+        issue.others = i < 50 ? 0 : others;
+        adl_start_levels_learn(&levels, &issue, (struct adl_start_rank){rank, rank});
+    }
+    return (double)adl_start_levels_issue(&levels).level[adl_start_level_index(q)];
+}
+
+static void a_job_with_many_forecasts_does_not_move_p50_as_many_jobs_do(void **unused)
+{
+    (void)unused;
+    const double before = level_after(0.5, 0, 0), one = level_after(0.5, 1, 0) - before;
+    const double jobs = level_after(0.5, 100, 0) - before, job = level_after(0.5, 100, 99) - before;
+    const double jobs90 = level_after(0.9, 100, 0), job90 = level_after(0.9, 100, 99);
+    print_message("p50 moves by %.3f after one late start, %.3f after 100 jobs, %.3f after 100 forecasts of one; "
+                  "p90 is then %.3f and %.3f\n",
+                  one, jobs, job, jobs90, job90);
+    assert_true(job > one && job < jobs / 3);
+    assert_true(job90 > 0.9 * jobs90); /* there each forecast counts */
+}
+
 /* After a burst: jobs that would have started at once start minutes late. */
 static void starts_minutes_late_do_not_move_waits_of_hours_to_days(void **unused)
 {
@@ -356,10 +383,12 @@ static void starts_minutes_late_do_not_move_waits_of_hours_to_days(void **unused
     struct adl_start_levels levels = {.starts = 0};
     for (int i = 0; i < 100; i++) {
         struct adl_start_issue issue = adl_start_levels_issue(&levels);
-        adl_start_levels_learn(&levels, &issue, adl_start_rank(at_once, 4, 0, i % 3 ? 0 : 5 * minute_us));
+        adl_start_levels_learn(
+            &levels, &issue, adl_start_rank(&(struct adl_start_times){at_once, 4, 0, 60e6}, i % 3 ? 0 : 5 * minute_us));
     }
     const struct adl_start_issue issue = adl_start_levels_issue(&levels);
-    const int64_t p90_us = adl_start_rank_time(hours, 4, 0, (double)issue.level[adl_start_level_index(0.9)]);
+    const int64_t p90_us = adl_start_rank_time(&(struct adl_start_times){hours, 4, 0, 60e6},
+                                               (double)issue.level[adl_start_level_index(0.9)]);
     print_message("p90 of 4 hours: %.1f h\n", (double)p90_us / (double)hour_us);
     assert_true(p90_us >= 4 * hour_us && p90_us < 48 * hour_us);
 }
@@ -368,7 +397,7 @@ static void a_start_at_a_time_that_many_futures_have_is_within_all_their_ranks_i
 {
     (void)unused;
     const int64_t times[] = {2000, 3000, 3000, 3000};
-    const struct adl_start_rank rank = adl_start_rank(times, 4, 1000, 3000);
+    const struct adl_start_rank rank = adl_start_rank(&(struct adl_start_times){times, 4, 1000, 60e6}, 3000);
     assert_true(rank.low == 0.25 && rank.high == 1);
     assert_true(adl_start_within(rank, 0.25) == 0 && adl_start_within(rank, 1) == 1);
     assert_true(fabs(adl_start_within(rank, 0.625) - 0.5) < 1e-12);
@@ -384,6 +413,7 @@ int main(void)
         cmocka_unit_test(levels_are_as_drawn_until_forecasts_have_turned_out),
         cmocka_unit_test(as_many_starts_come_within_a_level_as_its_probability_says),
         cmocka_unit_test(levels_stay_near_the_quantiles),
+        cmocka_unit_test(a_job_with_many_forecasts_does_not_move_p50_as_many_jobs_do),
         cmocka_unit_test(starts_minutes_late_do_not_move_waits_of_hours_to_days),
         cmocka_unit_test(a_start_at_a_time_that_many_futures_have_is_within_all_their_ranks_in_equal_parts),
     };
