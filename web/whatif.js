@@ -70,7 +70,7 @@ function asItIs(answer) {
 
 function advice(answer) {
   if (!answer.advice) return '';
-  return answer.cheapest ? `The cheapest change that starts it sooner: ${answer.cheapest}.` : 'No single change of its request starts it sooner.';
+  return answer.cheapest ? `The cheapest change that starts it sooner and ends it no later: ${answer.cheapest}.` : 'No single change of its request starts it sooner and ends it no later.';
 }
 
 function alternative(one, reach) {

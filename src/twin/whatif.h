@@ -94,8 +94,8 @@ int adl_whatif_play(const struct adl_whatif_config *config, struct adl_answer *a
 uint32_t adl_whatif_choices(const struct adl_whatif_config *config, double priority_max,
                             struct adl_answer ret[ADL_CHANGES_MAX]);
 
-/* Whether a change makes the job start sooner: in at least half of the futures, and by a minute or a twentieth of its
- * wait on average. */
+/* Whether a change makes the job start sooner, in at least half of the futures, and by a minute or a twentieth of its
+ * wait on average; and not end later by as much, as it may on a slower type. */
 bool adl_answer_helps(const struct adl_answer *alternative, const struct adl_whatif *whatif);
 
 /* The change that helps and costs other jobs least; of equal ones the one that helps most. ADL_NONE: none helps. */

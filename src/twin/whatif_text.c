@@ -99,8 +99,10 @@ uint32_t adl_whatif_choices(const struct adl_whatif_config *config, double prior
 bool adl_answer_helps(const struct adl_answer *alternative, const struct adl_whatif *whatif)
 {
     const double least_s = fmin(60, 0.05 * whatif->job.start_s.p50);
-    return alternative->possible && alternative->sooner >= 0.5 && alternative->start_s.mean < 0 &&
-           -alternative->start_s.mean >= least_s;
+    const bool sooner = alternative->possible && alternative->sooner >= 0.5 && alternative->start_s.mean < 0 &&
+                        -alternative->start_s.mean >= least_s;
+    const bool ends_known = alternative->change.limit_us <= 0; /* else the limit seems to shorten the job */
+    return sooner && !(ends_known && alternative->end_s.mean > least_s);
 }
 
 /* Whether a costs others less than b, or as much and helps more. */
@@ -122,10 +124,11 @@ uint32_t adl_whatif_cheapest(const struct adl_answer *alternatives, uint32_t cou
 
 /* ---- words ---- */
 
-/* "starts 40 min sooner (25 min to 55 min)" */
+/* "starts 40 min sooner (25 min to 55 min)"; of both signs "starts 9 min sooner (3 min later to 28 min sooner)". */
 static void say_time(struct adl_text *ret, const char *what, const struct adl_difference *difference)
 {
     char mean[32], from[32], to[32];
+    const char *signs[] = {"later", "sooner"};
     const bool sooner = difference->mean < 0;
     const double near = sooner ? -difference->hi : difference->lo, far = sooner ? -difference->lo : difference->hi;
     if (fabs(difference->mean) < 0.5) {
@@ -135,8 +138,11 @@ static void say_time(struct adl_text *ret, const char *what, const struct adl_di
     print_duration(mean, sizeof mean, difference->mean);
     print_duration(from, sizeof from, near);
     print_duration(to, sizeof to, far);
-    adl_text_printf(ret, "%s %s %s (%s%s to %s%s)", what, mean, sooner ? "sooner" : "later", near <= -0.5 ? "-" : "",
-                    from, far <= -0.5 ? "-" : "", to);
+    adl_text_printf(ret, "%s %s %s (%s", what, mean, signs[sooner], from);
+    if (near <= -0.5)
+        adl_text_printf(ret, " %s to %s %s)", signs[!sooner], to, signs[sooner]);
+    else
+        adl_text_printf(ret, " to %s)", to);
 }
 
 static void say_energy(struct adl_text *ret, double energy_j)

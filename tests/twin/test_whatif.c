@@ -220,6 +220,32 @@ static void a_change_that_cannot_help_says_so(void **unused)
     close_live(&live);
 }
 
+static void a_change_that_ends_the_job_later_does_not_help(void **unused)
+{
+    (void)unused;
+    const struct adl_whatif whatif = {.job = {.start_s = {.p50 = 660}}, .futures = FUTURES};
+    struct adl_answer slower = {.possible = true,
+                                .change = {.add_types = BIG, .text = "allowing k80"},
+                                .sooner = 1,
+                                .start_s = {.mean = -840, .lo = -1800, .hi = 180},
+                                .end_s = {.mean = 2160, .lo = 93, .hi = 4680},
+                                .others_s = {.mean = -37}};
+    struct adl_answer equal = slower;
+    struct adl_text words = {0};
+    assert_false(adl_answer_helps(&slower, &whatif));
+    equal.end_s.mean = 13;
+    equal.others_s.mean = -24;
+    assert_true(adl_answer_helps(&equal, &whatif));
+    const struct adl_answer both[] = {slower, equal};
+    assert_int_equal(adl_whatif_cheapest(both, 2, &whatif), 1);
+    slower.change = (struct adl_change){.limit_us = SECOND, .text = "with a time limit of 1 s"};
+    assert_true(adl_answer_helps(&slower, &whatif)); /* a limit says when it starts, not when it ends */
+    adl_answer_say(&equal, &whatif, true, &words);
+    assert_non_null(
+        strstr(words.data, "starts 14 min sooner (3 min later to 30 min sooner), ends 13 s later (93 s to"));
+    adl_text_clear(&words);
+}
+
 static void a_job_that_runs_or_is_not_there_cannot_be_changed(void **unused)
 {
     (void)unused;
@@ -340,6 +366,7 @@ int main(void)
         cmocka_unit_test(another_type_with_a_free_gpu_starts_the_job_at_once),
         cmocka_unit_test(an_answer_is_what_comes_out_if_the_change_is_made),
         cmocka_unit_test(a_change_that_cannot_help_says_so),
+        cmocka_unit_test(a_change_that_ends_the_job_later_does_not_help),
         cmocka_unit_test(a_job_that_runs_or_is_not_there_cannot_be_changed),
         cmocka_unit_test(another_policy_gives_its_own_order),
         cmocka_unit_test(more_nodes_start_what_waits_and_a_drained_one_starts_nothing),

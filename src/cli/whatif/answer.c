@@ -73,11 +73,11 @@ void adl_answer_print(struct adl_text *text, const cJSON *answer, const char *jo
         adl_text_char(text, '\n');
     }
     if (job && adl_member_flag(answer, "advice") && *cheapest) {
-        adl_text_put(text, "The cheapest change that starts it sooner: ");
+        adl_text_put(text, "The cheapest change that starts it sooner and ends it no later: ");
         adl_display_put(text, cheapest, ADL_DISPLAY_ALL);
         adl_text_put(text, ".\n");
     } else if (job && adl_member_flag(answer, "advice") && !adl_member_flag(answer, "runs")) {
-        adl_text_put(text, "No single change of its request starts it sooner.\n");
+        adl_text_put(text, "No single change of its request starts it sooner and ends it no later.\n");
     }
     if (strcmp(adl_member_text(answer, "basis"), "time_limit") == 0)
         adl_text_put(text, "Run times are drawn from time limits: too few jobs have ended to learn from.\n");
