@@ -12,7 +12,7 @@ static void start_loaded(const char *more, int rate_per_h)
              "name: twin\ndescription: a queue\ncatalogue: " ADL_SOURCE_DIR "/scenarios/catalogue.yaml\n"
              "cluster:\n  network_gbs: 10\n  nodes:\n"
              "    - {name: n, cpu_cores: 64, memory_mib: 500000, link_gbs: 32, gpus: [{type: v100, count: 8}]}\n"
-             "workload:\n  jobs: 20000\n  users: 5\n  arrivals: {process: poisson, rate_per_h: %d}\n"
+             "workload:\n  jobs: 40000\n  users: 5\n  arrivals: {process: poisson, rate_per_h: %d}\n"
              "  limits: {median_factor: 3, sigma: 0.3}\n  mix:\n"
              "    - {class: resnet50-b64, duration_s: {median: 600, sigma: 0.9, min: 30, max: 9000}, reference: v100, "
              "gpus: [{count: 1}]}\n",
@@ -30,7 +30,7 @@ static void start_twin(const char *more)
 
 static void wait_windows(void)
 {
-    const int64_t until_us = service_now_us() + INT64_C(60000000);
+    const int64_t until_us = service_now_us() + INT64_C(150000000);
     do {
         expect(200, NULL, "GET /v1/shadow");
         if (service_now_us() > until_us)
@@ -39,10 +39,11 @@ static void wait_windows(void)
     } while (strstr(http.body, "\"windows\":0,"));
 }
 
-/* The service prints it after it began to answer. */
+/* The service prints it after it began to answer, or when the thread of low priority that plays windows has seen enough:
+ * that takes long on a busy machine. */
 static void wait_said(const char *words)
 {
-    const int64_t until_us = service_now_us() + INT64_C(30000000);
+    const int64_t until_us = service_now_us() + INT64_C(150000000);
     while (!strstr(service_read("err"), words)) {
         if (service_now_us() > until_us)
             fail_msg("it did not say '%s': %s", words, service_said());
