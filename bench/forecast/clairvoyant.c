@@ -81,7 +81,7 @@ static double draw_whole_us(const struct clairvoyant *self, uint32_t slot, uint6
 {
     const struct adl_state *state = adl_engine_state(self->base);
     const double done_us = adl_belief_done_us(state->belief, state, slot);
-    const double left_us = adl_belief_quantile_us(state->belief, slot, done_us, draw(self, id));
+    const double left_us = adl_recent_left_us(self->recent, state->belief, slot, done_us, draw(self, id));
     return done_us + (left_us > 1 ? left_us : 1);
 }
 

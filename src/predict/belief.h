@@ -106,6 +106,10 @@ int64_t adl_belief_end_us(const struct adl_belief *belief, const struct adl_stat
 /* The probability that was given to the whole of a job taking no longer than this: 0.5 = it took the median. */
 double adl_belief_rank(const struct adl_belief *belief, uint32_t slot, double whole_us);
 
+/* The same for several, of a job that has run done_us. */
+void adl_belief_ranks(const struct adl_belief *belief, uint32_t slot, double done_us, const double *whole_us, int count,
+                      double *ret);
+
 /* Expected run time that a completion costs: the reciprocal of the Gittins index. Beside the mean it counts that the
  * job may be stopped again as soon as it turns out to be long. */
 double adl_belief_cost_us(const struct adl_belief *belief, uint32_t slot, double done_us);

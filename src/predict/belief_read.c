@@ -82,6 +82,15 @@ double adl_belief_rank(const struct adl_belief *belief, uint32_t slot, double wh
     return adl_residuals_within(it.residuals, it.shape, it.u, (whole_us - it.again_us) / it.unit_us);
 }
 
+void adl_belief_ranks(const struct adl_belief *belief, uint32_t slot, double done_us, const double *whole_us, int count,
+                      double *ret)
+{
+    struct adl_residuals room;
+    const struct reading it = read_job(belief, slot, done_us, &room);
+    for (int i = 0; i < count; i++)
+        ret[i] = adl_residuals_within(it.residuals, it.shape, it.u, (whole_us[i] - done_us - it.again_us) / it.unit_us);
+}
+
 struct adl_certainty adl_belief_certainty(const struct adl_belief *belief, uint32_t slot)
 {
     const struct believed *job = &belief->jobs[slot];

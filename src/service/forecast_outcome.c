@@ -13,7 +13,7 @@
 #define LATER_US   (INT64_C(3600) * 1000000) /* from the first forecast of a job to the second that is kept */
 
 #define MAGIC      "adlrstrt"
-#define VERSION    3
+#define VERSION    4
 #define HEAD_SIZE  12
 #define SEAL_SIZE  8
 #define LEVEL_MOST 100.0f  /* a factor of e to this power */

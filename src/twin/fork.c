@@ -72,7 +72,7 @@ static struct work draw_work(const struct adl_future *future, uint32_t slot, dou
 {
     const struct adl_state *state = adl_engine_state(future->base);
     const double done_us = adl_belief_done_us(state->belief, state, slot);
-    double left_us = adl_belief_quantile_us(state->belief, slot, done_us, at);
+    double left_us = adl_recent_left_us(future->recent, state->belief, slot, done_us, at);
     left_us = left_us < LEFT_MAX_US ? left_us : LEFT_MAX_US; /* a tail may have no end */
     left_us = left_us > 1 ? left_us : 1;
     return (struct work){done_us + left_us, left_us};

@@ -3,6 +3,7 @@
 #include "base/copy.h"
 #include "base/real.h"
 #include "predict/packing.h"
+#include "twin/age_ratios.h"
 #include "twin/user_likeness.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 #define ALIKE          0.0625         /* of the typical run time: waits below that are much alike */
 #define ALIKE_FIRST_US 60e6           /* until that is known */
 #define MAGIC          "adlrecnt"
-#define VERSION        2
+#define VERSION        3
 #define SEAL_SIZE      8
 
 struct hour {
@@ -45,7 +46,8 @@ struct adl_recent {
     uint64_t failures, repairs;
     uint64_t ended;
     double likeness;
-    double typical_us; /* run time of those that have ended; 0 = not known */
+    double typical_us, longest_us; /* run time of those that have ended; 0 = not known */
+    struct adl_age_ratios ages;
 };
 
 int adl_recent_create(const struct adl_cluster *cluster, struct adl_recent **ret)
@@ -206,11 +208,12 @@ void adl_recent_learn(struct adl_recent_job *job, const struct adl_event *event,
     job->rank = (float)adl_belief_rank(state->belief, event->job, job->work_us);
 }
 
-/* How alike the jobs of users are, and how long jobs run: the geometric mean, because run times span decades. */
+/* How alike the jobs of users are, and how long jobs run: the longest, and the geometric mean, because run times span
+ * decades. */
 static void look(struct adl_recent *recent)
 {
     struct adl_user_likeness likeness = {.pairs = 0};
-    double sum = 0;
+    double sum = 0, longest_us = 0;
     uint64_t count = 0;
     const uint64_t kept = recent->submitted < ADL_RECENT_JOBS ? recent->submitted : ADL_RECENT_JOBS;
     for (uint64_t number = recent->submitted - kept; number < recent->submitted; number++) {
@@ -219,9 +222,11 @@ static void look(struct adl_recent *recent)
             continue;
         adl_user_likeness_add(&likeness, job->spec.user, job->rank);
         sum += adl_log(job->work_us);
+        longest_us = job->work_us > longest_us ? job->work_us : longest_us;
         count++;
     }
     recent->likeness = adl_user_likeness_share(&likeness);
+    recent->longest_us = longest_us;
     recent->typical_us = count ? adl_exp(sum / (double)count) : 0;
 }
 
@@ -241,6 +246,8 @@ static void finish(struct adl_recent *recent, const struct adl_event *event, con
         return;
     }
     adl_recent_learn(job, event, state);
+    if (job->rank > 0)
+        adl_age_ratios_learn(&recent->ages, state->belief, event->job, job->work_us, recent->longest_us);
     if (++recent->ended % LIKE_EVERY == 0)
         look(recent);
 }
@@ -297,6 +304,13 @@ struct adl_faults adl_recent_faults(const struct adl_recent *recent)
 double adl_recent_likeness(const struct adl_recent *recent)
 {
     return recent->likeness;
+}
+
+double adl_recent_left_us(const struct adl_recent *recent, const struct adl_belief *belief, uint32_t slot,
+                          double done_us, double rank)
+{
+    return recent ? adl_age_ratios_left_us(&recent->ages, belief, slot, done_us, recent->longest_us, rank)
+                  : adl_belief_quantile_us(belief, slot, done_us, rank);
 }
 
 double adl_recent_alike_us(const struct adl_recent *recent)
@@ -488,6 +502,10 @@ void adl_recent_encode(const struct adl_recent *recent, int64_t wall_ahead_us, s
     adl_pack_real(ret, recent->repair_us);
     adl_bytes_put_u64(ret, recent->failures - count_down(recent)); /* those come again if they are still down */
     adl_bytes_put_u64(ret, recent->repairs);
+    for (int i = 0; i < ADL_AGE_RATIOS; i++) {
+        adl_pack_real(ret, recent->ages.ended[i]);
+        adl_pack_real(ret, recent->ages.expected[i]);
+    }
     if (adl_text_status(ret) == 0)
         adl_bytes_put_u64(ret, adl_bytes_checksum(ret->data + begin, ret->size - begin));
 }
@@ -528,6 +546,10 @@ static void decode_body(struct adl_unpack *from, struct adl_recent *recent, int6
     recent->repair_us = adl_unpack_real(from, 0, 1e18);
     recent->failures = adl_unpack_u64(from);
     recent->repairs = adl_unpack_u64(from);
+    for (int i = 0; i < ADL_AGE_RATIOS; i++) {
+        recent->ages.ended[i] = adl_unpack_real(from, 0, 1e18);
+        recent->ages.expected[i] = adl_unpack_real(from, 0, 1e18);
+    }
     from->failed |= from->at != from->end || watched_us > INT64_MAX / 4;
     recent->last_us = now_us;
     recent->began_us = now_us - (int64_t)(from->failed ? 0 : watched_us);

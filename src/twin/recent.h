@@ -53,6 +53,11 @@ struct adl_faults adl_recent_faults(const struct adl_recent *recent);
  * that take the rank of their user in place of one of their own. */
 double adl_recent_likeness(const struct adl_recent *recent);
 
+/* What a live job that has run done_us will take from now on, at a rank from 0 to 1 of what is expected of it: the
+ * belief, corrected by how many jobs have ended at each age (twin/age_ratios.h). NULL: the belief alone. */
+double adl_recent_left_us(const struct adl_recent *recent, const struct adl_belief *belief, uint32_t slot,
+                          double done_us, double rank);
+
 /* Waits below that are much alike here: a part of how long jobs run. NULL: nothing is known. */
 double adl_recent_alike_us(const struct adl_recent *recent);
 

@@ -4,14 +4,18 @@
 
 #include <math.h>
 
-#define STEP_FIRST  1.2   /* of all trackers after the first start; relative to how far starts are from the level */
+#define STEP_FIRST  0.6   /* of all trackers after the first start; relative to how far starts are from the level */
 #define LOSS_MOST   5.0   /* of a tracker, relative to that distance: one start does not decide */
 #define SHARED      0.02  /* of the weight of all trackers, at each start: so that one that lost may win again */
-#define OWED_WEIGHT 0.04  /* of a start that is owed, in a level, relative to the distance; at most 1 */
+#define OWED_WEIGHT 0.04  /* of a start that is owed, in a level, relative to the distance; */
+#define OWED_UP     0.5   /* at most, of a distance: a level that is too high is off by e-folds, */
+#define OWED_DOWN   1.0   /* one that is too low by no more than the wait */
 #define OWED_SCALE  3.0   /* the distance counts there up to so many times that of forecasts that are right as drawn */
 #define OWED_MOST   200.0 /* starts that are owed and remembered */
 #define RECENT      0.005 /* least share of a start in the distance */
 #define ALONE_FROM  0.9   /* probability from which on each forecast of a job counts */
+#define TAIL_INDEX  1.5   /* of the Pareto tail of waits beyond the last future that reached the start */
+#define TAIL_TO     0.8   /* rank from which on it goes on as steeply as it is there: levels may be above 1 */
 
 /* Step of a tracker, relative to the distance, and its weight before anything is known. */
 static const struct {
@@ -39,6 +43,26 @@ static uint32_t count_known(const struct adl_start_times *times)
     return count;
 }
 
+/* Waits beyond the last known start, at this rank: by how much their logarithm is higher at another one, and the
+ * inverse. Futures that were cut say no more than that they start later: waits have a tail, and the fewer futures
+ * reached the start, the longer the part of it that a level spans. */
+static double tail_begin(double from)
+{
+    return from > TAIL_TO ? from : TAIL_TO;
+}
+
+static double tail_wait(double from, double rank)
+{
+    const double begin = tail_begin(from), to = rank < begin ? rank : begin;
+    return adl_log((1 - from) / (1 - to)) / TAIL_INDEX + (rank - to) / ((1 - TAIL_TO) * TAIL_INDEX);
+}
+
+static double tail_rank(double from, double wait)
+{
+    const double begin = tail_begin(from), at = tail_wait(from, begin);
+    return wait < at ? 1 - (1 - from) * adl_exp(-wait * TAIL_INDEX) : begin + (wait - at) * (1 - TAIL_TO) * TAIL_INDEX;
+}
+
 struct adl_start_rank adl_start_rank(const struct adl_start_times *times, int64_t actual_us)
 {
     const uint32_t known = count_known(times), count = times->count;
@@ -54,7 +78,7 @@ struct adl_start_rank adl_start_rank(const struct adl_start_times *times, int64_
     if (known > 0 && below == 0) {
         rank = rank_at(0, count) + actual - wait_of(times, times->us[0]);
     } else if (known > 0 && below == known) {
-        rank = rank_at(known - 1, count) + actual - wait_of(times, times->us[known - 1]);
+        rank = tail_rank(rank_at(known - 1, count), actual - wait_of(times, times->us[known - 1]));
     } else if (known > 0) {
         const double before = wait_of(times, times->us[below - 1]), after = wait_of(times, times->us[below]);
         rank = rank_at(below - 1, count) + (after > before ? (actual - before) / (after - before) / count : 0);
@@ -72,7 +96,7 @@ int64_t adl_start_rank_time(const struct adl_start_times *times, double rank)
     if (at <= 0) {
         wait = wait_of(times, times->us[0]) + rank - rank_at(0, count);
     } else if (at >= known - 1) {
-        wait = wait_of(times, times->us[known - 1]) + rank - rank_at(known - 1, count);
+        wait = wait_of(times, times->us[known - 1]) + tail_wait(rank_at(known - 1, count), rank);
     } else {
         const uint32_t i = (uint32_t)at;
         const double before = wait_of(times, times->us[i]), after = wait_of(times, times->us[i + 1]);
@@ -133,7 +157,8 @@ static double bounded(double value, double most)
 static double correction(const struct adl_start_levels *levels, int index)
 {
     const double distance = distance_of(levels, index), most = OWED_SCALE * distance_as_drawn(index);
-    return bounded(OWED_WEIGHT * (double)levels->owed[index], 1) * (distance < most ? distance : most);
+    const double share = OWED_WEIGHT * (double)levels->owed[index];
+    return (share < -OWED_DOWN ? -OWED_DOWN : share < OWED_UP ? share : OWED_UP) * (distance < most ? distance : most);
 }
 
 struct adl_start_issue adl_start_levels_issue(const struct adl_start_levels *levels)

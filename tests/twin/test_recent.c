@@ -315,9 +315,38 @@ static void waits_are_alike_that_are_short_beside_the_run_times_of_jobs(void **s
     close_live(&live);
 }
 
+static void what_jobs_showed_of_run_times_by_age_comes_back(void **state)
+{
+    (void)state;
+    struct live live;
+    struct adl_error err = {.text = ""};
+    struct adl_text text = {0};
+    struct adl_recent *again = NULL;
+    int changed = 0;
+    open_live(&live);
+    struct adl_recent *recent = restore(&live, 0, 0, now_us(&live));
+    adl_recent_encode(recent, 0, &text);
+    assert_int_equal(adl_recent_create(&live.scenario.cluster, &again), 0);
+    if (adl_recent_decode(again, text.data, text.size, 0, now_us(&live), &err))
+        fail_msg("%s", err.text);
+    const struct adl_state *world = adl_engine_state(live.engine);
+    for (uint32_t slot = 0; slot < world->job_capacity; slot++)
+        for (double rank = 0.1; rank < 1 && world->jobs[slot].phase != ADL_PHASE_NONE; rank += 0.2) {
+            const double left_us = adl_recent_left_us(recent, world->belief, slot, 0, rank);
+            assert_true(adl_recent_left_us(again, world->belief, slot, 0, rank) == left_us);
+            changed += fabs(left_us / adl_recent_left_us(NULL, world->belief, slot, 0, rank) - 1) > 0.01;
+        }
+    assert_true(changed > 0);
+    adl_text_clear(&text);
+    adl_recent_destroy(again);
+    adl_recent_destroy(recent);
+    close_live(&live);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_jobs_showed_of_run_times_by_age_comes_back),
         cmocka_unit_test(waits_are_alike_that_are_short_beside_the_run_times_of_jobs),
         cmocka_unit_test(submissions_come_back_and_move_with_the_clock_by_whole_hours),
         cmocka_unit_test(a_job_that_lives_on_is_no_new_submission_and_ends_where_it_was_submitted),

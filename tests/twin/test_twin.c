@@ -374,6 +374,43 @@ static void a_job_with_many_forecasts_does_not_move_p50_as_many_jobs_do(void **u
     assert_true(job90 > 0.9 * jobs90); /* there each forecast counts */
 }
 
+/* Futures that were cut say no more than that they start later. */
+static void p90_is_later_the_fewer_futures_reached_the_start(void **unused)
+{
+    (void)unused;
+    const int64_t hour_us = INT64_C(3600000000);
+    int64_t times[8], before_us = INT64_MAX;
+    for (uint32_t known = 1; known <= 8; known++) {
+        for (uint32_t i = 0; i < 8; i++)
+            times[i] = i < known ? hour_us : ADL_NEVER_US;
+        const int64_t p90_us = adl_start_rank_time(&(struct adl_start_times){times, 8, 0, 60e6}, 0.9);
+        assert_true(p90_us < before_us && p90_us > hour_us - 10);
+        before_us = p90_us;
+    }
+    assert_true(before_us < 2 * hour_us);
+}
+
+/* By how much starts that are owed raise p50, relative to the mean distance. */
+static double raised(double owed)
+{
+    const int p50 = adl_start_level_index(0.5);
+    struct adl_start_levels levels = {.starts = 100};
+    for (int i = 0; i < ADL_START_LEVELS; i++) {
+        levels.distance[i] = 0.25F;
+        levels.weight[0][i] = 1;
+        levels.owed[i] = (float)owed;
+    }
+    return ((double)adl_start_levels_issue(&levels).level[p50] - 0.5) / 0.25;
+}
+
+/* One that is too high is off by e-folds, one that is too low by no more than the wait. */
+static void starts_that_are_owed_raise_a_level_by_less_than_those_too_many_lower_it(void **unused)
+{
+    (void)unused;
+    assert_true(fabs(raised(5) - 0.2) < 1e-6 && fabs(raised(-5) + 0.2) < 1e-6);
+    assert_true(fabs(raised(100) - 0.5) < 1e-6 && fabs(raised(-100) + 1) < 1e-6);
+}
+
 /* After a burst: jobs that would have started at once start minutes late. */
 static void starts_minutes_late_do_not_move_waits_of_hours_to_days(void **unused)
 {
@@ -414,6 +451,8 @@ int main(void)
         cmocka_unit_test(as_many_starts_come_within_a_level_as_its_probability_says),
         cmocka_unit_test(levels_stay_near_the_quantiles),
         cmocka_unit_test(a_job_with_many_forecasts_does_not_move_p50_as_many_jobs_do),
+        cmocka_unit_test(p90_is_later_the_fewer_futures_reached_the_start),
+        cmocka_unit_test(starts_that_are_owed_raise_a_level_by_less_than_those_too_many_lower_it),
         cmocka_unit_test(starts_minutes_late_do_not_move_waits_of_hours_to_days),
         cmocka_unit_test(a_start_at_a_time_that_many_futures_have_is_within_all_their_ranks_in_equal_parts),
     };

@@ -1,0 +1,122 @@
+/* What jobs take beyond what the belief says of each, by how many of all have ended at an age. */
+#include "random_scenario.h"
+
+#include "experiment/run.h"
+#include "sim/world_sim.h"
+#include "twin/age_ratios.h"
+
+#include <cmocka.h>
+#include <math.h>
+
+#define HOUR_US 3.6e9
+
+struct live {
+    struct adl_scenario scenario;
+    struct adl_world_sim *world;
+    struct adl_engine *engine;
+};
+
+/* Until some jobs have ended, and one that the belief knows is there. Returns its slot. */
+static uint32_t open_live(struct live *live)
+{
+    struct adl_error err = {.text = ""};
+    *live = (struct live){.scenario = random_scenario(5, 80)};
+    if (adl_world_sim_create(&live->scenario, 5, ADL_REGIME_LEARNED, &live->world, &err))
+        fail_msg("%s", err.text);
+    const struct adl_engine_config config = {.cluster = &live->scenario.cluster,
+                                             .policy = adl_policy_find("easy"),
+                                             .policy_config = adl_run_policy_config(&live->scenario),
+                                             .seed = 5,
+                                             .learned = true,
+                                             .world_ops = &adl_world_sim_ops,
+                                             .world = live->world};
+    if (adl_engine_create(&config, &live->engine, &err))
+        fail_msg("%s", err.text);
+    while (adl_engine_counts(live->engine)->events < 80)
+        assert_true(adl_engine_step(live->engine, &err) > 0);
+    const struct adl_state *state = adl_engine_state(live->engine);
+    uint32_t slot = 0;
+    while (slot < state->job_capacity && state->jobs[slot].phase == ADL_PHASE_NONE)
+        slot++;
+    assert_true(slot < state->job_capacity);
+    return slot;
+}
+
+static void close_live(struct live *live)
+{
+    adl_engine_destroy(live->engine);
+    adl_world_sim_destroy(live->world);
+    adl_scenario_clear(&live->scenario);
+}
+
+static void a_job_takes_what_the_belief_says_until_others_show_something_else(void **state)
+{
+    (void)state;
+    struct live live;
+    const uint32_t slot = open_live(&live);
+    const struct adl_belief *belief = adl_engine_belief(live.engine);
+    const struct adl_age_ratios none = {{0}, {0}};
+    for (double rank = 0.05; rank < 1; rank += 0.1) {
+        const double said_us = adl_belief_quantile_us(belief, slot, 0, rank);
+        assert_true(adl_age_ratios_left_us(&none, belief, slot, 0, 0, rank) == said_us);
+        const double found_us = adl_age_ratios_left_us(&none, belief, slot, 0, 10 * said_us, rank);
+        if (fabs(found_us / said_us - 1) > 1e-3)
+            fail_msg("rank %g: %g h in place of %g h", rank, found_us / HOUR_US, said_us / HOUR_US);
+    }
+    close_live(&live);
+}
+
+static void no_job_takes_longer_than_the_longest_one_that_has_ended_unless_it_has_already(void **state)
+{
+    (void)state;
+    struct live live;
+    const uint32_t slot = open_live(&live);
+    const struct adl_belief *belief = adl_engine_belief(live.engine);
+    const struct adl_age_ratios none = {{0}, {0}};
+    const double median_us = adl_belief_quantile_us(belief, slot, 0, 0.5);
+    double last_us = 0;
+    for (double rank = 0.01; rank < 1; rank += 0.02) {
+        const double left_us = adl_age_ratios_left_us(&none, belief, slot, 0, median_us, rank);
+        assert_true(left_us >= last_us && left_us <= median_us);
+        last_us = left_us;
+        assert_true(adl_age_ratios_left_us(&none, belief, slot, median_us, median_us, rank) ==
+                    adl_belief_quantile_us(belief, slot, median_us, rank));
+    }
+    assert_true(last_us == median_us);
+    close_live(&live);
+}
+
+/* The median of a job when others have ended at a part of the longest run time. */
+static double median_after(const struct adl_belief *belief, uint32_t slot, double longest_us, double part)
+{
+    struct adl_age_ratios ratios = {{0}, {0}};
+    for (int i = 0; i < 200; i++)
+        adl_age_ratios_learn(&ratios, belief, slot, part * longest_us, longest_us);
+    return adl_age_ratios_left_us(&ratios, belief, slot, 0, longest_us, 0.5);
+}
+
+static void jobs_are_longer_where_others_were_stopped_only_at_the_longest_run_time(void **state)
+{
+    (void)state;
+    struct live live;
+    const uint32_t slot = open_live(&live);
+    const struct adl_belief *belief = adl_engine_belief(live.engine);
+    const double said_us = adl_belief_quantile_us(belief, slot, 0, 0.5), longest_us = 3 * said_us;
+    const double stopped_us = median_after(belief, slot, longest_us, 1),
+                 ended_us = median_after(belief, slot, longest_us, 0.1);
+    print_message("a median of %.2f h is %.2f h where all are stopped after %.2f h, %.2f h where they end before\n",
+                  said_us / HOUR_US, stopped_us / HOUR_US, longest_us / HOUR_US, ended_us / HOUR_US);
+    assert_true(stopped_us > 1.5 * said_us && stopped_us <= longest_us);
+    assert_true(ended_us < 0.9 * said_us);
+    close_live(&live);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_takes_what_the_belief_says_until_others_show_something_else),
+        cmocka_unit_test(no_job_takes_longer_than_the_longest_one_that_has_ended_unless_it_has_already),
+        cmocka_unit_test(jobs_are_longer_where_others_were_stopped_only_at_the_longest_run_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
