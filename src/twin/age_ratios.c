@@ -8,6 +8,7 @@
 #define DOUBT   8                /* ends as expected, beside those seen */
 #define KEPT    (1 - 1 / 4096.0) /* of what was seen, at each end */
 #define STOPPED 0.98             /* of the longest: from there on it is taken for the longest */
+#define LONGER  0.5              /* a job that is expected to outlive the longest with more than that may do so */
 #define ALIVE   1e-9             /* least share of jobs that are taken to be left: logarithms end somewhere */
 
 /* The integral of the hazard from the first of these ages, of a job that has run so long, to each. */
@@ -56,7 +57,7 @@ double adl_age_ratios_left_us(const struct adl_age_ratios *ratios, const struct 
 {
     double ages[ADL_AGE_RATIOS], sums[ADL_AGE_RATIOS], before = 0;
     int first;
-    if (!(longest_us > done_us))
+    if (!(longest_us > done_us) || adl_belief_rank(belief, slot, longest_us) < LONGER)
         return adl_belief_quantile_us(belief, slot, done_us, rank);
     const int count = list_ages(done_us, longest_us, ages, &first);
     double left = -adl_log(1 - rank);

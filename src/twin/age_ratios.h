@@ -22,7 +22,7 @@ void adl_age_ratios_learn(struct adl_age_ratios *ratios, const struct adl_belief
                           double longest_us);
 
 /* What a live job that has run done_us will take from now on, at a rank from 0 to 1, if none takes longer than the
- * longest. One that has may take what the belief says. */
+ * longest. One that has, or that the belief expects to take longer, may take what the belief says. */
 double adl_age_ratios_left_us(const struct adl_age_ratios *ratios, const struct adl_belief *belief, uint32_t slot,
                               double done_us, double longest_us, double rank);
 

@@ -73,16 +73,29 @@ static void no_job_takes_longer_than_the_longest_one_that_has_ended_unless_it_ha
     const uint32_t slot = open_live(&live);
     const struct adl_belief *belief = adl_engine_belief(live.engine);
     const struct adl_age_ratios none = {{0}, {0}};
-    const double median_us = adl_belief_quantile_us(belief, slot, 0, 0.5);
+    const double longest_us = adl_belief_quantile_us(belief, slot, 0, 0.7);
     double last_us = 0;
     for (double rank = 0.01; rank < 1; rank += 0.02) {
-        const double left_us = adl_age_ratios_left_us(&none, belief, slot, 0, median_us, rank);
-        assert_true(left_us >= last_us && left_us <= median_us);
+        const double left_us = adl_age_ratios_left_us(&none, belief, slot, 0, longest_us, rank);
+        assert_true(left_us >= last_us && left_us <= longest_us);
         last_us = left_us;
-        assert_true(adl_age_ratios_left_us(&none, belief, slot, median_us, median_us, rank) ==
-                    adl_belief_quantile_us(belief, slot, median_us, rank));
+        assert_true(adl_age_ratios_left_us(&none, belief, slot, longest_us, longest_us, rank) ==
+                    adl_belief_quantile_us(belief, slot, longest_us, rank));
     }
-    assert_true(last_us == median_us);
+    assert_true(last_us == longest_us);
+    close_live(&live);
+}
+
+static void a_job_that_is_expected_to_take_longer_than_any_before_may_do_so(void **state)
+{
+    (void)state;
+    struct live live;
+    const uint32_t slot = open_live(&live);
+    const struct adl_belief *belief = adl_engine_belief(live.engine);
+    const struct adl_age_ratios none = {{0}, {0}};
+    const double longest_us = adl_belief_quantile_us(belief, slot, 0, 0.3);
+    assert_true(adl_age_ratios_left_us(&none, belief, slot, 0, longest_us, 0.9) ==
+                adl_belief_quantile_us(belief, slot, 0, 0.9));
     close_live(&live);
 }
 
@@ -116,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_takes_what_the_belief_says_until_others_show_something_else),
         cmocka_unit_test(no_job_takes_longer_than_the_longest_one_that_has_ended_unless_it_has_already),
+        cmocka_unit_test(a_job_that_is_expected_to_take_longer_than_any_before_may_do_so),
         cmocka_unit_test(jobs_are_longer_where_others_were_stopped_only_at_the_longest_run_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
