@@ -1,8 +1,6 @@
 /* What jobs take beyond what the belief says of each, by how many of all have ended at an age. */
-#include "random_scenario.h"
+#include "learned_run.h"
 
-#include "experiment/run.h"
-#include "sim/world_sim.h"
 #include "twin/age_ratios.h"
 
 #include <cmocka.h>
@@ -10,31 +8,12 @@
 
 #define HOUR_US 3.6e9
 
-struct live {
-    struct adl_scenario scenario;
-    struct adl_world_sim *world;
-    struct adl_engine *engine;
-};
-
 /* Until some jobs have ended, and one that the belief knows is there. Returns its slot. */
-static uint32_t open_live(struct live *live)
+static uint32_t open_run(struct learned_run *run)
 {
-    struct adl_error err = {.text = ""};
-    *live = (struct live){.scenario = random_scenario(5, 80)};
-    if (adl_world_sim_create(&live->scenario, 5, ADL_REGIME_LEARNED, &live->world, &err))
-        fail_msg("%s", err.text);
-    const struct adl_engine_config config = {.cluster = &live->scenario.cluster,
-                                             .policy = adl_policy_find("easy"),
-                                             .policy_config = adl_run_policy_config(&live->scenario),
-                                             .seed = 5,
-                                             .learned = true,
-                                             .world_ops = &adl_world_sim_ops,
-                                             .world = live->world};
-    if (adl_engine_create(&config, &live->engine, &err))
-        fail_msg("%s", err.text);
-    while (adl_engine_counts(live->engine)->events < 80)
-        assert_true(adl_engine_step(live->engine, &err) > 0);
-    const struct adl_state *state = adl_engine_state(live->engine);
+    run->scenario = random_scenario(5, 80);
+    learned_run_play(run, 80, NULL);
+    const struct adl_state *state = adl_engine_state(run->engine);
     uint32_t slot = 0;
     while (slot < state->job_capacity && state->jobs[slot].phase == ADL_PHASE_NONE)
         slot++;
@@ -42,19 +21,12 @@ static uint32_t open_live(struct live *live)
     return slot;
 }
 
-static void close_live(struct live *live)
-{
-    adl_engine_destroy(live->engine);
-    adl_world_sim_destroy(live->world);
-    adl_scenario_clear(&live->scenario);
-}
-
 static void a_job_takes_what_the_belief_says_until_others_show_something_else(void **state)
 {
     (void)state;
-    struct live live;
-    const uint32_t slot = open_live(&live);
-    const struct adl_belief *belief = adl_engine_belief(live.engine);
+    struct learned_run run;
+    const uint32_t slot = open_run(&run);
+    const struct adl_belief *belief = adl_engine_belief(run.engine);
     const struct adl_age_ratios none = {{0}, {0}};
     for (double rank = 0.05; rank < 1; rank += 0.1) {
         const double said_us = adl_belief_quantile_us(belief, slot, 0, rank);
@@ -63,15 +35,15 @@ static void a_job_takes_what_the_belief_says_until_others_show_something_else(vo
         if (fabs(found_us / said_us - 1) > 1e-3)
             fail_msg("rank %g: %g h in place of %g h", rank, found_us / HOUR_US, said_us / HOUR_US);
     }
-    close_live(&live);
+    learned_run_end(&run);
 }
 
 static void no_job_takes_longer_than_the_longest_one_that_has_ended_unless_it_has_already(void **state)
 {
     (void)state;
-    struct live live;
-    const uint32_t slot = open_live(&live);
-    const struct adl_belief *belief = adl_engine_belief(live.engine);
+    struct learned_run run;
+    const uint32_t slot = open_run(&run);
+    const struct adl_belief *belief = adl_engine_belief(run.engine);
     const struct adl_age_ratios none = {{0}, {0}};
     const double longest_us = adl_belief_quantile_us(belief, slot, 0, 0.7);
     double last_us = 0;
@@ -83,20 +55,20 @@ static void no_job_takes_longer_than_the_longest_one_that_has_ended_unless_it_ha
                     adl_belief_quantile_us(belief, slot, longest_us, rank));
     }
     assert_true(last_us == longest_us);
-    close_live(&live);
+    learned_run_end(&run);
 }
 
 static void a_job_that_is_expected_to_take_longer_than_any_before_may_do_so(void **state)
 {
     (void)state;
-    struct live live;
-    const uint32_t slot = open_live(&live);
-    const struct adl_belief *belief = adl_engine_belief(live.engine);
+    struct learned_run run;
+    const uint32_t slot = open_run(&run);
+    const struct adl_belief *belief = adl_engine_belief(run.engine);
     const struct adl_age_ratios none = {{0}, {0}};
     const double longest_us = adl_belief_quantile_us(belief, slot, 0, 0.3);
     assert_true(adl_age_ratios_left_us(&none, belief, slot, 0, longest_us, 0.9) ==
                 adl_belief_quantile_us(belief, slot, 0, 0.9));
-    close_live(&live);
+    learned_run_end(&run);
 }
 
 /* The median of a job when others have ended at a part of the longest run time. */
@@ -111,9 +83,9 @@ static double median_after(const struct adl_belief *belief, uint32_t slot, doubl
 static void jobs_are_longer_where_others_were_stopped_only_at_the_longest_run_time(void **state)
 {
     (void)state;
-    struct live live;
-    const uint32_t slot = open_live(&live);
-    const struct adl_belief *belief = adl_engine_belief(live.engine);
+    struct learned_run run;
+    const uint32_t slot = open_run(&run);
+    const struct adl_belief *belief = adl_engine_belief(run.engine);
     const double said_us = adl_belief_quantile_us(belief, slot, 0, 0.5), longest_us = 3 * said_us;
     const double stopped_us = median_after(belief, slot, longest_us, 1),
                  ended_us = median_after(belief, slot, longest_us, 0.1);
@@ -121,7 +93,7 @@ static void jobs_are_longer_where_others_were_stopped_only_at_the_longest_run_ti
                   said_us / HOUR_US, stopped_us / HOUR_US, longest_us / HOUR_US, ended_us / HOUR_US);
     assert_true(stopped_us > 1.5 * said_us && stopped_us <= longest_us);
     assert_true(ended_us < 0.9 * said_us);
-    close_live(&live);
+    learned_run_end(&run);
 }
 
 int main(void)

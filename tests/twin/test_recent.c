@@ -1,9 +1,8 @@
 /* Recent submissions as bytes: they come back, move with the clock, and are found again by the ids of jobs; bytes that
  * are not usable change nothing. */
-#include "random_scenario.h"
+#include "learned_run.h"
 
 #include "base/rng.h"
-#include "experiment/run.h"
 #include "sim/world_sim.h"
 #include "twin/recent.h"
 #include "twin/user_likeness.h"
@@ -16,46 +15,27 @@
 #define JOBS    80
 
 struct live {
-    struct adl_scenario scenario;
-    struct adl_world_sim *world;
-    struct adl_engine *engine;
+    struct learned_run run;
     struct adl_recent *recent;
 };
 
-/* A run that is stopped when some jobs have ended and some have not. */
 static void open_live(struct live *live)
 {
-    struct adl_error err = {.text = ""};
-    *live = (struct live){.scenario = random_scenario(5, JOBS)};
-    if (adl_world_sim_create(&live->scenario, 5, ADL_REGIME_LEARNED, &live->world, &err) ||
-        adl_recent_create(&live->scenario.cluster, &live->recent))
-        fail_msg("%s", err.text);
-    const struct adl_engine_config config = {.cluster = &live->scenario.cluster,
-                                             .policy = adl_policy_find("easy"),
-                                             .policy_config = adl_run_policy_config(&live->scenario),
-                                             .seed = 5,
-                                             .learned = true,
-                                             .world_ops = &adl_world_sim_ops,
-                                             .world = live->world,
-                                             .observers = {adl_recent_observer(live->recent)},
-                                             .observer_count = 1};
-    if (adl_engine_create(&config, &live->engine, &err))
-        fail_msg("%s", err.text);
-    while (adl_engine_counts(live->engine)->events < JOBS)
-        assert_true(adl_engine_step(live->engine, &err) > 0);
+    live->run.scenario = random_scenario(5, JOBS);
+    assert_int_equal(adl_recent_create(&live->run.scenario.cluster, &live->recent), 0);
+    const struct adl_observer observer = adl_recent_observer(live->recent);
+    learned_run_play(&live->run, JOBS, &observer);
 }
 
 static void close_live(struct live *live)
 {
-    adl_engine_destroy(live->engine);
+    learned_run_end(&live->run);
     adl_recent_destroy(live->recent);
-    adl_world_sim_destroy(live->world);
-    adl_scenario_clear(&live->scenario);
 }
 
 static int64_t now_us(const struct live *live)
 {
-    return adl_engine_state(live->engine)->now_us;
+    return adl_engine_state(live->run.engine)->now_us;
 }
 
 /* Its submissions as bytes, and from these. */
@@ -65,7 +45,7 @@ static struct adl_recent *restore(const struct live *live, int64_t ahead_us, int
     struct adl_error err = {.text = ""};
     struct adl_recent *ret = NULL;
     adl_recent_encode(live->recent, ahead_us, &text);
-    assert_int_equal(adl_recent_create(&live->scenario.cluster, &ret), 0);
+    assert_int_equal(adl_recent_create(&live->run.scenario.cluster, &ret), 0);
     if (adl_recent_decode(ret, text.data, text.size, later_ahead_us, later_us, &err))
         fail_msg("%s", err.text);
     adl_text_clear(&text);
@@ -82,7 +62,7 @@ static void see(struct adl_recent *recent, const struct live *live, int64_t time
         event.submit.spec = &spec;
     }
     const struct adl_observer observer = adl_recent_observer(recent);
-    assert_int_equal(observer.event(observer.self, &event, adl_engine_state(live->engine)), 0);
+    assert_int_equal(observer.event(observer.self, &event, adl_engine_state(live->run.engine)), 0);
 }
 
 /* Member by member: what lies between them is not set. */
@@ -157,7 +137,7 @@ static void a_job_that_lives_on_is_no_new_submission_and_ends_where_it_was_submi
     (void)state;
     struct live live;
     open_live(&live);
-    const struct adl_state *world = adl_engine_state(live.engine);
+    const struct adl_state *world = adl_engine_state(live.run.engine);
     uint64_t id = 0;
     for (uint32_t slot = 0; slot < world->job_capacity; slot++)
         if (world->jobs[slot].phase != ADL_PHASE_NONE)
@@ -246,11 +226,11 @@ static void bytes_that_are_not_usable_are_refused_with_a_text_and_change_nothing
         assert_true(adl_recent_decode(live.recent, text.data, i, 0, 0, &err) < 0);
         text.data[i] ^= 0x20;
     }
-    const uint32_t types = live.scenario.cluster.type_count;
-    live.scenario.cluster.type_count = types - 1;
+    const uint32_t types = live.run.scenario.cluster.type_count;
+    live.run.scenario.cluster.type_count = types - 1;
     assert_true(adl_recent_decode(live.recent, text.data, text.size, 0, 0, &err) < 0);
     assert_non_null(strstr(err.text, "other GPU types"));
-    live.scenario.cluster.type_count = types;
+    live.run.scenario.cluster.type_count = types;
     adl_recent_encode(live.recent, 0, &after);
     assert_int_equal(after.size, before.size);
     assert_memory_equal(after.data, before.data, before.size);
@@ -296,7 +276,7 @@ static void waits_are_alike_that_are_short_beside_the_run_times_of_jobs(void **s
     struct adl_error err = {.text = ""};
     open_live(&live);
     assert_true(adl_recent_alike_us(NULL) == 60e6 && adl_recent_alike_us(live.recent) == 60e6); /* few have ended */
-    while (adl_engine_step(live.engine, &err) > 0)
+    while (adl_engine_step(live.run.engine, &err) > 0)
         ;
     double sum = 0;
     int count = 0;
@@ -326,10 +306,10 @@ static void what_jobs_showed_of_run_times_by_age_comes_back(void **state)
     open_live(&live);
     struct adl_recent *recent = restore(&live, 0, 0, now_us(&live));
     adl_recent_encode(recent, 0, &text);
-    assert_int_equal(adl_recent_create(&live.scenario.cluster, &again), 0);
+    assert_int_equal(adl_recent_create(&live.run.scenario.cluster, &again), 0);
     if (adl_recent_decode(again, text.data, text.size, 0, now_us(&live), &err))
         fail_msg("%s", err.text);
-    const struct adl_state *world = adl_engine_state(live.engine);
+    const struct adl_state *world = adl_engine_state(live.run.engine);
     for (uint32_t slot = 0; slot < world->job_capacity; slot++)
         for (double rank = 0.1; rank < 1 && world->jobs[slot].phase != ADL_PHASE_NONE; rank += 0.2) {
             const double left_us = adl_recent_left_us(recent, world->belief, slot, 0, rank);
