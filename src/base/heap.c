@@ -9,11 +9,6 @@
 
 #define LARGE_HEAP 8192 /* items; the lower levels of such a heap are far from the processor */
 
-static int before(struct adl_heap_item a, struct adl_heap_item b)
-{
-    return a.time_us < b.time_us || (a.time_us == b.time_us && a.tag < b.tag);
-}
-
 void adl_heap_clear(struct adl_heap *heap)
 {
     free(heap->block);
@@ -49,7 +44,7 @@ int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item)
     size_t hole = heap->count++;
     while (hole > 0) {
         const size_t parent = (hole - 1) / 4;
-        if (!before(item, heap->items[parent]))
+        if (!adl_heap_before(item, heap->items[parent]))
             break;
         heap->items[hole] = heap->items[parent];
         hole = parent;
@@ -72,9 +67,9 @@ struct adl_heap_item adl_heap_pop(struct adl_heap *heap)
             __builtin_prefetch(&items[4 * (child + line) + 1], 1);
         size_t least = child;
         for (size_t other = child + 1; other < end; other++)
-            if (before(items[other], items[least]))
+            if (adl_heap_before(items[other], items[least]))
                 least = other;
-        if (!before(items[least], last))
+        if (!adl_heap_before(items[least], last))
             break;
         items[hole] = items[least];
         hole = least;

@@ -6,6 +6,7 @@
 #ifndef ADLRO_BASE_HEAP_H
 #define ADLRO_BASE_HEAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,11 @@ int adl_heap_push(struct adl_heap *heap, struct adl_heap_item item); /* 0 or ADL
 int adl_heap_reserve(struct adl_heap *heap, size_t count);           /* room for that many; 0 or ADL_ENOMEM */
 struct adl_heap_item adl_heap_pop(struct adl_heap *heap);            /* the heap must not be empty */
 void adl_heap_order(struct adl_heap *heap);                          /* a heap again, after its items were changed */
+
+static inline bool adl_heap_before(struct adl_heap_item a, struct adl_heap_item b)
+{
+    return a.time_us < b.time_us || (a.time_us == b.time_us && a.tag < b.tag);
+}
 
 static inline const struct adl_heap_item *adl_heap_top(const struct adl_heap *heap)
 {

@@ -58,11 +58,11 @@ static void fill(struct adl_directory *it)
             for (uint32_t b = 0; b < cluster->bank_count; b++)
                 if (cluster->banks[b].type == t && cluster->banks[b].gpu_count == f) {
                     it->banks[b] = (struct adl_directory_bank){.load = {.bank = b, .free_gpus = (uint16_t)f},
-                                                               .position = at,
                                                                .busy_position = ADL_NONE,
                                                                .type = (uint16_t)t,
                                                                .gpus = (uint16_t)f};
                     note_size(it, b);
+                    it->position[b] = at;
                     it->members[at++] = b;
                     it->widest[t] = f;
                     it->free_gpus[t] += f;
@@ -79,8 +79,9 @@ int adl_directory_create(struct adl_directory *ret, const struct adl_cluster *cl
     *ret = (struct adl_directory){.cluster = cluster,
                                   .banks = adl_lines(banks, sizeof *ret->banks),
                                   .members = calloc(banks, sizeof *ret->members),
+                                  .position = calloc(banks, sizeof *ret->position),
                                   .busy = calloc(banks, sizeof *ret->busy)};
-    if (!ret->banks || !ret->members || !ret->busy) {
+    if (!ret->banks || !ret->members || !ret->position || !ret->busy) {
         adl_directory_clear(ret);
         return ADL_ENOMEM;
     }
@@ -92,6 +93,7 @@ void adl_directory_clear(struct adl_directory *directory)
 {
     free(directory->banks);
     free(directory->members);
+    free(directory->position);
     free(directory->busy);
     *directory = (struct adl_directory){0};
 }
@@ -104,16 +106,17 @@ void adl_directory_copy(struct adl_directory *to, const struct adl_directory *fr
     to->cluster = own.cluster;
     ADL_COPY_ARRAY(to, own, from, banks, banks);
     ADL_COPY_ARRAY(to, own, from, members, banks);
+    ADL_COPY_ARRAY(to, own, from, position, banks);
     ADL_COPY_ARRAY(to, own, from, busy, from->busy_count);
 }
 
 static void swap_to(struct adl_directory *it, uint32_t bank, uint32_t to)
 {
-    const uint32_t from = it->banks[bank].position, other = it->members[to];
+    const uint32_t from = it->position[bank], other = it->members[to];
     it->members[from] = other;
-    it->banks[other].position = from;
+    it->position[other] = from;
     it->members[to] = bank;
-    it->banks[bank].position = to;
+    it->position[bank] = to;
 }
 
 /* From one number of free GPUs to another, a step at a time: over each bound the bank changes places with one at it. */

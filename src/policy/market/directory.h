@@ -19,7 +19,6 @@ struct adl_bank_size {
 /* What was heard of a bank, and what it is: half a line of the cache. */
 struct adl_directory_bank {
     struct adl_bank_load load; /* the last */
-    uint32_t position;         /* in members */
     uint32_t busy_position;    /* in busy, or ADL_NONE */
     uint32_t agent;            /* that has it; set by the caller */
     uint16_t type, gpus;
@@ -30,6 +29,7 @@ struct adl_directory {
     const struct adl_cluster *cluster;
     struct adl_directory_bank *banks;
     uint32_t *members;                                     /* banks, type by type */
+    uint32_t *position;                                    /* [bank] in members; dense, as others' places change too */
     uint32_t *busy;                                        /* banks of which a queue was heard */
     uint32_t first[ADL_TYPES_MAX + 1];                     /* [type] in members */
     uint32_t bounds[ADL_TYPES_MAX][ADL_BANK_GPUS_MAX + 2]; /* [type][free] where those with so many free begin */

@@ -284,7 +284,6 @@ static void take_gpus(struct adl_market *market, uint32_t bank, uint64_t mask, c
     struct adl_agent_node *node = &market->nodes[market->cluster->banks[bank].node];
     const uint32_t first = market->cluster->banks[bank].gpu_first;
     own->free_mask &= ~mask;
-    own->stale |= mask; /* the engine may do otherwise */
     for (uint64_t left = mask; left; left &= left - 1) {
         const uint32_t gpu = first + (uint32_t)__builtin_ctzll(left);
         market->gpus[gpu] = (struct adl_agent_gpu){job->job, ADL_NONE, market->now_us};
@@ -292,6 +291,20 @@ static void take_gpus(struct adl_market *market, uint32_t bank, uint64_t mask, c
     }
     node->free_cores -= job->cpu_cores * (int32_t)job->gpus;
     node->free_memory_mib -= job->memory_mib * (int32_t)job->gpus;
+}
+
+/* The engine may do otherwise: the agent looks at those GPUs again. */
+void adl_market_check_start(struct adl_market *market, uint32_t slot)
+{
+    const struct adl_job *job = &market->state->jobs[slot];
+    const uint32_t entry = market->auctions[slot].entry;
+    if (entry == ADL_NONE || market->entries[entry].phase != ADL_ENTRY_RUNS)
+        return;
+    const struct adl_entry *it = &market->entries[entry];
+    const uint32_t first = market->cluster->banks[it->job.bank].gpu_first + (uint32_t)__builtin_ctzll(it->held);
+    if (job->phase != ADL_PHASE_RUNNING || job->bank != it->job.bank || job->first_gpu != first ||
+        job->start_us != market->gpus[first].start_us)
+        market->banks[it->job.bank].stale |= it->held;
 }
 
 static void start(struct adl_market *market, uint32_t entry, uint32_t bank)
@@ -524,6 +537,7 @@ static void end_entry(struct adl_market *market, uint32_t agent, const struct ad
     adl_market_drop_entry(market, entry);
     if (message->kind == ADL_MESSAGE_COMMIT && it.phase == ADL_ENTRY_HOLDS) {
         take_gpus(market, it.job.bank, it.held, &it.job);
+        market->banks[it.job.bank].stale |= it.held; /* whether the gang starts is not the agent's to say */
         market->agents[agent].acted = market->decision;
         market->agents[agent].changed = true;
     }

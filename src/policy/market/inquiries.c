@@ -40,13 +40,12 @@ bool adl_inquiries_hold(struct adl_inquiries *inquiries, const struct adl_messag
     return true;
 }
 
-bool adl_inquiries_release(struct adl_inquiries *inquiries, struct adl_message *ret)
+const struct adl_message *adl_inquiries_release(struct adl_inquiries *inquiries)
 {
     if (!inquiries->has_kept)
-        return false;
+        return NULL;
     inquiries->has_kept = false;
-    *ret = inquiries->kept;
-    return true;
+    return &inquiries->kept;
 }
 
 void adl_inquiries_add(struct adl_inquiries *inquiries, uint32_t agent, const struct adl_message *bid,

@@ -39,9 +39,9 @@ int adl_inquiries_open(struct adl_market *market);
 void adl_inquiries_copy(struct adl_inquiries *to, const struct adl_inquiries *from);
 
 /* The market's side. Hold: a message has come; true if answers are due before it, and then it is kept. Release: the
- * kept message, if there is one. Award: the agent got that job. */
+ * kept message, until the next Hold, or NULL. Award: the agent got that job. */
 bool adl_inquiries_hold(struct adl_inquiries *inquiries, const struct adl_message *message);
-bool adl_inquiries_release(struct adl_inquiries *inquiries, struct adl_message *ret);
+const struct adl_message *adl_inquiries_release(struct adl_inquiries *inquiries);
 void adl_inquiries_add(struct adl_inquiries *inquiries, uint32_t agent, const struct adl_message *bid,
                        const float features[ADL_BID_FEATURES]);
 void adl_inquiries_award(struct adl_inquiries *inquiries, uint32_t slot, uint32_t epoch, uint32_t agent);

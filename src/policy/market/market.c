@@ -5,6 +5,7 @@
 #include "policy/market/inquiries.h"
 
 #include "base/copy.h"
+#include "base/fetch.h"
 #include "policy/adlro/rest.h"
 #include "policy/market/shipped_valuation.h"
 #include "policy/policy.h"
@@ -307,6 +308,16 @@ static int reserve(struct adl_market *self, const struct adl_state *state, uint3
                : 0;
 }
 
+/* Of a job that joins: its auction, and the entry that it will have. */
+__attribute__((always_inline)) static inline void fetch_auction(const struct adl_market *self, uint32_t slot)
+{
+    adl_fetch(&self->auctions[slot], sizeof *self->auctions);
+    if (self->free_entry == ADL_NONE)
+        return;
+    adl_fetch(&self->entries[self->free_entry], sizeof *self->entries);
+    adl_fetch(&self->order[self->free_entry], sizeof *self->order);
+}
+
 static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
 {
     struct adl_market *self = policy;
@@ -316,6 +327,7 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
         self->failed = true;
         return state->jobs[slot].submit_us;
     }
+    fetch_auction(self, slot);
     adl_market_close(self, slot);
     struct adl_auction *auction = &self->auctions[slot];
     auction->id = state->jobs[slot].spec.id;
@@ -401,6 +413,7 @@ static void check_started(struct adl_market *self)
 {
     for (uint32_t i = 0; i < self->started_count; i++) {
         const uint32_t slot = self->started[i];
+        adl_market_check_start(self, slot);
         if (self->auctions[slot].phase == ADL_AUCTION_STARTED && self->state->jobs[slot].phase == ADL_PHASE_PENDING)
             announce_again(self, slot);
     }
@@ -446,10 +459,10 @@ void adl_market_begin(struct adl_market *self, const struct adl_state *state, st
     self->changed = false;
 }
 
-static bool receive(struct adl_market *self, struct adl_message *ret)
+static const struct adl_message *receive(struct adl_market *self)
 {
-    return (self->inquiries && adl_inquiries_release(self->inquiries, ret)) ||
-           adl_network_receive(&self->network, self->now_us, ret);
+    const struct adl_message *kept = self->inquiries ? adl_inquiries_release(self->inquiries) : NULL;
+    return kept ? kept : adl_network_receive(&self->network, self->now_us);
 }
 
 /* A job that has joined is announced; false: there is none. */
@@ -465,16 +478,16 @@ static bool announce_next(struct adl_market *self)
 
 int adl_market_continue(struct adl_market *self, const struct adl_state *state, struct adl_plan *plan)
 {
-    struct adl_message message;
     if (self->failed)
         return ADL_ENOMEM;
     self->state = state;
     self->plan = plan;
     for (;;) {
-        if (receive(self, &message)) {
-            if (self->inquiries && adl_inquiries_hold(self->inquiries, &message))
+        const struct adl_message *message = receive(self);
+        if (message) {
+            if (self->inquiries && adl_inquiries_hold(self->inquiries, message))
                 return 1;
-            deliver(self, &message);
+            deliver(self, message);
         } else if (self->inquiries && self->inquiries->count > 0) {
             return 1;
         } else if (!announce_next(self) && !act_next(self)) {

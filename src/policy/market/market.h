@@ -199,6 +199,7 @@ struct adl_agent_view adl_market_view(const struct adl_market *market, uint32_t 
 void adl_market_wake_agent(struct adl_market *market, uint32_t agent); /* it has something to decide */
 void adl_market_sense(struct adl_market *market, uint32_t agent);      /* it looks at its own GPUs */
 void adl_market_act(struct adl_market *market, uint32_t agent);
+void adl_market_check_start(struct adl_market *market, uint32_t slot); /* of a job that the last plan started */
 void adl_market_agent_hears(struct adl_market *market, const struct adl_message *message);
 void adl_market_drop_entry(struct adl_market *market, uint32_t entry);
 void adl_market_send_up(struct adl_market *market, uint32_t agent, struct adl_message message);

@@ -30,6 +30,7 @@ void adl_network_clear(struct adl_network *network)
     adl_heap_clear(&network->heap);
     free(network->messages);
     free(network->vacant);
+    free(network->in_turn);
     *network = (struct adl_network){0};
 }
 
@@ -38,12 +39,12 @@ int adl_network_reserve(struct adl_network *network, size_t messages)
     const size_t had = network->capacity;
     if (messages <= had)
         return 0;
-    if (messages > INDEX_MASK || adl_heap_reserve(&network->heap, messages) ||
-        adl_grow((void **)&network->vacant, &network->vacant_capacity, messages, sizeof *network->vacant) ||
+    if (messages > INDEX_MASK ||
         adl_grow((void **)&network->messages, &network->capacity, messages, sizeof *network->messages))
         return ADL_ENOMEM;
     if (adl_heap_reserve(&network->heap, network->capacity) ||
-        adl_grow((void **)&network->vacant, &network->vacant_capacity, network->capacity, sizeof *network->vacant)) {
+        adl_grow((void **)&network->vacant, &network->vacant_capacity, network->capacity, sizeof *network->vacant) ||
+        adl_grow((void **)&network->in_turn, &network->turn_capacity, network->capacity, sizeof *network->in_turn)) {
         network->capacity = had;
         return ADL_ENOMEM;
     }
@@ -63,6 +64,10 @@ int adl_network_copy(struct adl_network *to, const struct adl_network *from)
     adl_copy_bytes(to->heap.items, from->heap.items, from->heap.count * sizeof *to->heap.items);
     to->capacity = own.capacity;
     to->vacant_capacity = own.vacant_capacity;
+    to->turn_capacity = own.turn_capacity;
+    to->turn_first = 0;
+    to->in_turn = own.in_turn;
+    adl_copy_bytes(to->in_turn, from->in_turn + from->turn_first, from->turn_count * sizeof *to->in_turn);
     ADL_COPY_ARRAY(to, own, from, messages, from->capacity);
     /* The copy may have more room: those indices come last, so that both take the same ones first. */
     to->vacant = own.vacant;
@@ -82,6 +87,39 @@ int64_t adl_network_patience_us(const struct adl_network *network)
     return 1000 + (int64_t)(PATIENCE * 1000 * model->latency_ms * (1 + model->jitter));
 }
 
+/* Behind the others if it is not due before the last of them; false: it is. */
+static bool put_in_turn(struct adl_network *network, struct adl_heap_item item)
+{
+    struct adl_heap_item *items = network->in_turn;
+    if (network->turn_count == 0)
+        network->turn_first = 0;
+    else if (items[network->turn_first + network->turn_count - 1].time_us > item.time_us)
+        return false;
+    if (network->turn_first + network->turn_count == network->turn_capacity) {
+        memmove(items, items + network->turn_first, network->turn_count * sizeof *items);
+        network->turn_first = 0;
+    }
+    items[network->turn_first + network->turn_count++] = item;
+    return true;
+}
+
+static const struct adl_heap_item *earliest(const struct adl_network *network, bool *ret_in_turn)
+{
+    const struct adl_heap_item *top = adl_heap_top(&network->heap);
+    const struct adl_heap_item *head = network->turn_count > 0 ? &network->in_turn[network->turn_first] : NULL;
+    *ret_in_turn = head && (!top || adl_heap_before(*head, *top));
+    return *ret_in_turn ? head : top;
+}
+
+static struct adl_heap_item take(struct adl_network *network, bool in_turn)
+{
+    if (!in_turn)
+        return adl_heap_pop(&network->heap);
+    network->turn_count--;
+    return network->in_turn[network->turn_first++];
+}
+
+/* A timer comes at a time of its own. */
 static void put(struct adl_network *network, const struct adl_message *message, int64_t time_us)
 {
     if (network->vacant_count == 0) {
@@ -90,7 +128,9 @@ static void put(struct adl_network *network, const struct adl_message *message, 
     }
     const uint32_t index = network->vacant[--network->vacant_count];
     network->messages[index] = *message;
-    adl_heap_push(&network->heap, (struct adl_heap_item){time_us, network->sequence++ << INDEX_BITS | index});
+    const struct adl_heap_item item = {time_us, network->sequence++ << INDEX_BITS | index};
+    if (adl_message_is_timer(message->kind) || !put_in_turn(network, item))
+        adl_heap_push(&network->heap, item);
 }
 
 bool adl_network_cut(const struct adl_network *network, uint32_t agent, int64_t time_us)
@@ -132,21 +172,25 @@ void adl_network_remind(struct adl_network *network, const struct adl_message *m
     put(network, message, time_us);
 }
 
-bool adl_network_receive(struct adl_network *network, int64_t now_us, struct adl_message *ret)
+const struct adl_message *adl_network_receive(struct adl_network *network, int64_t now_us)
 {
-    const struct adl_heap_item *top = adl_heap_top(&network->heap);
-    if (!top || top->time_us > now_us)
-        return false;
-    const uint32_t index = (uint32_t)(adl_heap_pop(&network->heap).tag & INDEX_MASK);
-    *ret = network->messages[index];
-    network->vacant[network->vacant_count++] = index;
-    return true;
+    if (network->received > 0)
+        network->vacant[network->vacant_count++] = network->received - 1;
+    network->received = 0;
+    bool in_turn;
+    const struct adl_heap_item *next = earliest(network, &in_turn);
+    if (!next || next->time_us > now_us)
+        return NULL;
+    const uint32_t index = (uint32_t)(take(network, in_turn).tag & INDEX_MASK);
+    network->received = index + 1;
+    return &network->messages[index];
 }
 
 int64_t adl_network_next_us(const struct adl_network *network)
 {
-    const struct adl_heap_item *top = adl_heap_top(&network->heap);
-    return top ? top->time_us : INT64_MAX;
+    bool in_turn;
+    const struct adl_heap_item *next = earliest(network, &in_turn);
+    return next ? next->time_us : INT64_MAX;
 }
 
 int64_t adl_network_draw_crash_us(struct adl_network *network, bool up)

@@ -20,11 +20,15 @@ struct adl_traffic {
 struct adl_network {
     struct adl_network_model model;
     struct adl_rng rng;
-    struct adl_heap heap; /* (time, sequence and index) */
+    struct adl_heap heap;          /* (time, sequence and index) */
+    struct adl_heap_item *in_turn; /* sent and due after all others here, in order: not sorted among timers. On a
+                                      perfect network all messages */
+    uint32_t turn_first, turn_count;
     struct adl_message *messages;
     uint32_t *vacant; /* indices of unused messages */
     uint32_t vacant_count;
-    size_t capacity, vacant_capacity;
+    uint32_t received; /* the message that the receiver reads, 1 + its index; 0: none */
+    size_t capacity, vacant_capacity, turn_capacity;
     uint64_t sequence;
     struct adl_traffic traffic;
 };
@@ -46,8 +50,8 @@ void adl_network_send(struct adl_network *network, const struct adl_message *mes
 /* The same of a timer, which comes at that time. */
 void adl_network_remind(struct adl_network *network, const struct adl_message *message, int64_t time_us);
 
-/* The next message that is due; false: none is. */
-bool adl_network_receive(struct adl_network *network, int64_t now_us, struct adl_message *ret);
+/* The next message that is due, until the next call; NULL: none is. */
+const struct adl_message *adl_network_receive(struct adl_network *network, int64_t now_us);
 
 /* When the next message is due; INT64_MAX: there is none. */
 int64_t adl_network_next_us(const struct adl_network *network);

@@ -31,15 +31,15 @@ static void a_perfect_network_delivers_at_once_and_in_order(void **state)
 {
     (void)state;
     struct adl_network network = make((struct adl_network_model){0}, 1);
-    struct adl_message message;
     for (uint32_t i = 0; i < 10; i++)
         adl_network_send(&network, &(struct adl_message){.order = i}, 5);
-    assert_false(adl_network_receive(&network, 4, &message));
+    assert_null(adl_network_receive(&network, 4));
     for (uint32_t i = 0; i < 10; i++) {
-        assert_true(adl_network_receive(&network, 5, &message));
-        assert_int_equal(message.order, i);
+        const struct adl_message *message = adl_network_receive(&network, 5);
+        assert_non_null(message);
+        assert_int_equal(message->order, i);
     }
-    assert_false(adl_network_receive(&network, 5, &message));
+    assert_null(adl_network_receive(&network, 5));
     assert_true(adl_network_next_us(&network) == INT64_MAX && adl_network_patience_us(&network) == 0);
     adl_network_clear(&network);
 }
@@ -49,13 +49,13 @@ static void messages_are_late_lost_doubled_and_overtaken_as_the_model_says(void 
     (void)state;
     struct adl_network network =
         make((struct adl_network_model){.latency_ms = 50, .jitter = 0.5, .loss = 0.05, .duplicate = 0.1}, 1);
-    struct adl_message message;
+    const struct adl_message *message;
     uint32_t count = 0, overtaken = 0, last = 0;
     send_all(&network);
     assert_true(adl_network_next_us(&network) >= 25000);
-    while (adl_network_receive(&network, 75000 + MESSAGES, &message)) {
-        overtaken += message.order < last;
-        last = message.order;
+    while ((message = adl_network_receive(&network, 75000 + MESSAGES)) != NULL) {
+        overtaken += message->order < last;
+        last = message->order;
         count++;
     }
     assert_true(adl_network_next_us(&network) == INT64_MAX);
@@ -71,11 +71,10 @@ static void timers_come_in_time_whatever_the_network_loses(void **state)
 {
     (void)state;
     struct adl_network network = make((struct adl_network_model){.latency_ms = 50, .loss = 0.5}, 1);
-    struct adl_message message;
     for (int64_t i = 0; i < 100; i++)
         adl_network_remind(&network, &(struct adl_message){.kind = ADL_MESSAGE_DUE}, 100 - i);
     for (int64_t i = 1; i <= 100; i++)
-        assert_true(adl_network_next_us(&network) == i && adl_network_receive(&network, i, &message));
+        assert_true(adl_network_next_us(&network) == i && adl_network_receive(&network, i));
     assert_int_equal(network.traffic.messages, 0);
     adl_network_clear(&network);
 }
@@ -99,10 +98,10 @@ static void a_partition_cuts_a_share_of_the_agents_off_and_heals(void **state)
 static uint64_t drain(struct adl_network *network)
 {
     uint64_t hash = 0;
-    struct adl_message message;
+    const struct adl_message *message;
     for (int64_t us = 0; us < 200000; us++)
-        while (adl_network_receive(network, us, &message))
-            hash = hash * 31 + message.order * 200001 + (uint64_t)us;
+        while ((message = adl_network_receive(network, us)) != NULL)
+            hash = hash * 31 + message->order * 200001 + (uint64_t)us;
     return hash;
 }
 
@@ -131,16 +130,18 @@ static void a_network_without_room_loses_messages_and_says_so(void **state)
 {
     (void)state;
     struct adl_network network;
-    struct adl_message message;
+    const struct adl_message *message;
     adl_network_create(&network, &(struct adl_network_model){0}, 1);
     assert_int_equal(adl_network_reserve(&network, 4), 0);
     const size_t room = network.capacity;
     for (size_t i = 0; i < room + 3; i++)
         adl_network_send(&network, &(struct adl_message){.order = (uint32_t)i}, 0);
     assert_int_equal(network.traffic.lost, 3);
-    for (size_t i = 0; i < room; i++)
-        assert_true(adl_network_receive(&network, 0, &message) && message.order == i);
-    assert_false(adl_network_receive(&network, 0, &message));
+    for (size_t i = 0; i < room; i++) {
+        message = adl_network_receive(&network, 0);
+        assert_true(message && message->order == i);
+    }
+    assert_null(adl_network_receive(&network, 0));
     adl_network_clear(&network);
 }
 
