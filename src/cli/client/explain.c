@@ -224,7 +224,24 @@ static void put_instead(struct adl_text *text, const cJSON *other, double submit
     adl_text_char(text, '\n');
 }
 
-static void put_blockers(struct adl_text *text, const cJSON *blockers, double submit_s)
+/* Room says nothing of the run time there: on slower or fewer GPUs the job may end later. */
+static void put_help(struct adl_text *text, const cJSON *room, const char *label)
+{
+    adl_text_put(text, "  Room sooner, if it can do with that: ");
+    put_place(text, room);
+    adl_text_char(text, ' ');
+    put_when(text, room);
+    adl_text_printf(text, ". When it would end: adlro whatif --job %s ", label);
+    if (strcmp(adl_member_text(room, "change"), "type") == 0) {
+        adl_text_put(text, "--types +");
+        adl_display_put(text, adl_member_text(room, "type"), 60);
+    } else {
+        adl_text_printf(text, "--gpus %.0f", adl_member_number(room, "gpus", 0));
+    }
+    adl_text_char(text, '\n');
+}
+
+static void put_blockers(struct adl_text *text, const cJSON *blockers, double submit_s, const char *label)
 {
     const cJSON *item;
     if (!adl_member_flag(blockers, "queued"))
@@ -236,11 +253,7 @@ static void put_blockers(struct adl_text *text, const cJSON *blockers, double su
     }
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(blockers, "help"))
     {
-        adl_text_put(text, "  Sooner, if it can do with that: ");
-        put_place(text, item);
-        adl_text_char(text, ' ');
-        put_when(text, item);
-        adl_text_put(text, ".\n");
+        put_help(text, item, label);
     }
 }
 
@@ -280,7 +293,7 @@ static void explain(struct adl_text *text, const cJSON *job, const cJSON *events
         adl_display_put(text, reason, ADL_DISPLAY_ALL);
     }
     adl_text_char(text, '\n');
-    put_blockers(text, blockers, adl_member_number(job, "submit_s", 0));
+    put_blockers(text, blockers, adl_member_number(job, "submit_s", 0), label);
     cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(events, "events"))
     {
         put_event(text, event);
