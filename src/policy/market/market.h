@@ -1,5 +1,5 @@
-/* market: the private header of policy market: hosting.c, moving.c and crash.c (an agent's side), auction.c and
- * pause.c (the auctioneer's), gang.c (gangs across nodes), market.c (the policy). */
+/* market: the private header of policy market: hosting.c, sensing.c, moving.c and crash.c (an agent's side), auction.c
+ * and pause.c (the auctioneer's), gang.c (gangs across nodes), market.c (the policy). */
 #ifndef ADLRO_POLICY_MARKET_MARKET_H
 #define ADLRO_POLICY_MARKET_MARKET_H
 
@@ -197,7 +197,6 @@ void adl_market_explain(void *policy, const struct adl_state *state, uint32_t sl
 /* hosting.c: an agent's side */
 struct adl_agent_view adl_market_view(const struct adl_market *market, uint32_t agent);
 void adl_market_wake_agent(struct adl_market *market, uint32_t agent); /* it has something to decide */
-void adl_market_sense(struct adl_market *market, uint32_t agent);      /* it looks at its own GPUs */
 void adl_market_act(struct adl_market *market, uint32_t agent);
 void adl_market_check_start(struct adl_market *market, uint32_t slot); /* of a job that the last plan started */
 void adl_market_agent_hears(struct adl_market *market, const struct adl_message *message);
@@ -209,6 +208,9 @@ void adl_market_give_back(struct adl_market *market, uint32_t entry, uint32_t to
 bool adl_market_is_pending(const struct adl_market *market, const struct adl_entry *it);
 /* An entry that holds GPUs of its bank, or ADL_NONE: there is no room for it. */
 uint32_t adl_market_hold(struct adl_market *market, uint32_t agent, const struct adl_announced *job);
+
+/* sensing.c */
+void adl_market_sense(struct adl_market *market, uint32_t agent);                 /* it looks at its own GPUs */
 void adl_market_see_end(struct adl_market *market, uint32_t gpu, int64_t end_us); /* when its job will leave */
 
 /* crash.c */
