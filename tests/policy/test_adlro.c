@@ -430,6 +430,24 @@ static void jobs_behind_the_planned_ones_take_gpus_that_are_left(void **unused)
     close_policy();
 }
 
+/* 8 of 100 jobs have a place on the fast GPUs, in 10 s. For the last of the others that would be in two minutes: they
+ * take the slow ones, on which they run for one. With few jobs none does. */
+static void idle_gpus_are_taken_where_many_wait_for_others(void **unused)
+{
+    (void)unused;
+    for (uint32_t jobs = 10; jobs <= 100; jobs += 90) {
+        open_types(2, 8, "planned_jobs=8");
+        for (uint32_t i = 0; i < 8; i++)
+            submit(i, 0, 1, 10, 1e6);
+        assert_int_equal(decide_at(0), 8);
+        for (uint32_t i = 0; i < jobs; i++)
+            submit(8 + i, 0, 1, 10, 60);
+        assert_int_equal(decide_at(0), jobs == 100 ? 8 : 0);
+        assert_int_equal(adl_pool_bank_free(&now->pool, 1), jobs == 100 ? 0 : 8);
+        close_policy();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_job_takes_gpus_that_are_not_slow),
         cmocka_unit_test(a_stop_has_to_gain_several_times_its_cost),
         cmocka_unit_test(jobs_behind_the_planned_ones_take_gpus_that_are_left),
+        cmocka_unit_test(idle_gpus_are_taken_where_many_wait_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "policy/adlro/adlro_internal.h"
 #include "policy/adlro/effort.h"
 
+#include <math.h>
 #include <string.h>
 
 #define LEFTOVER_MAX 256 /* jobs after the planned ones that are looked at in one decision */
@@ -87,6 +88,16 @@ static int start(struct adlro *self, const struct adl_state *state, uint32_t slo
     return 0;
 }
 
+/* The job waits at its place. */
+static void add_planned(struct adlro *self, uint32_t slot)
+{
+    const struct adl_place *place = &self->places[slot];
+    self->planned[self->planned_count++] = slot;
+    self->waits[place->type]++;
+    if (place->opening.start_us > self->last_us[place->type])
+        self->last_us[place->type] = place->opening.start_us;
+}
+
 /* The job starts if its cheapest place is free now, else it keeps that place. */
 static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
 {
@@ -102,18 +113,33 @@ static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t 
     place->opening.reserved = place->due && !self->reserved;
     self->reserved |= place->opening.reserved;
     adl_free_profile_take(self->profile, slot, place->type, &place->opening, NULL);
-    self->planned[self->planned_count++] = slot;
-    self->waits[place->type]++;
-    if (place->opening.start_us > self->last_us[place->type])
-        self->last_us[place->type] = place->opening.start_us;
+    add_planned(self, slot);
     return 0;
 }
 
+/* How many jobs wait, relative to those that have a place: the others are taken to want the same types. */
+static double waiting_share(const struct adlro *self)
+{
+    return self->planned_count > 0 ? 1 + (double)adl_ranking_left(&self->ranking) / self->planned_count : 1;
+}
+
+/* When the last of all waiting jobs starts on each type. With the last planned one alone GPUs of other types would idle
+ * while hundreds of jobs wait for the same few. */
+static void expect_last(const struct adlro *self, const struct adl_state *state, int64_t ret_us[ADL_TYPES_MAX])
+{
+    const double share = waiting_share(self);
+    for (uint32_t t = 0; t < state->cluster->type_count; t++) {
+        const double wait_us = share * (double)(self->last_us[t] - state->now_us);
+        ret_us[t] = state->now_us + (wait_us > 0 ? (int64_t)fmin(wait_us, ADL_REMAINING_MAX_US) : 0);
+    }
+}
+
 /* A job behind the planned ones: 1 if it starts, else 0, or a failure. */
-static int try_leftover(struct adlro *self, const struct adl_state *state, uint32_t slot, struct adl_plan *plan)
+static int try_leftover(struct adlro *self, const struct adl_state *state, uint32_t slot, const int64_t *last_us,
+                        struct adl_plan *plan)
 {
     const struct adl_place_view view = view_of(self, state, plan);
-    adl_place_leftover(&view, slot, self->last_us, &self->places[slot]);
+    adl_place_leftover(&view, slot, last_us, &self->places[slot]);
     if (self->places[slot].opening.start_us == INT64_MAX)
         return 0;
     return start(self, state, slot, plan) ? ADL_EREFUSED : 1;
@@ -123,12 +149,15 @@ static int try_leftover(struct adlro *self, const struct adl_state *state, uint3
 static int plan_leftover(struct adlro *self, const struct adl_state *state, struct adl_plan *plan)
 {
     uint32_t lanes = state->queue.heap_count;
+    int64_t last_us[ADL_TYPES_MAX];
+    expect_last(self, state, last_us);
     for (uint32_t n = 0, slot; n < LEFTOVER_MAX && lanes > 0 && (slot = next_job(self, state, plan)) != ADL_NONE; n++) {
         const uint32_t lane = state->jobs[slot].lane;
         self->places[slot].rank = ++self->turn;
         if (self->lane_left[lane] == self->decision)
             continue;
-        const int started = adl_free_profile_room_for(self->profile, slot) ? try_leftover(self, state, slot, plan) : 0;
+        const int started =
+            adl_free_profile_room_for(self->profile, slot) ? try_leftover(self, state, slot, last_us, plan) : 0;
         if (started < 0)
             return started;
         if (!started) {
@@ -139,13 +168,11 @@ static int plan_leftover(struct adlro *self, const struct adl_state *state, stru
     return 0;
 }
 
-/* Jobs that no place was looked for are counted as if they wanted the same types as those planned. */
 static void update_prices(struct adlro *self, const struct adl_state *state)
 {
-    const double more =
-        self->planned_count > 0 ? 1 + (double)adl_ranking_left(&self->ranking) / self->planned_count : 1;
+    const double share = waiting_share(self);
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
-        self->waits[t] *= more;
+        self->waits[t] *= share;
     adl_type_prices_update(&self->prices, state->cluster, self->waits, self->plans);
     self->plans = 0;
 }
@@ -229,7 +256,7 @@ static bool keep_job(struct adlro *self, const struct adl_state *state, uint32_t
     if (state->jobs[slot].spec.gpus > 1)
         adl_free_profile_take(self->profile, slot, self->places[slot].type, &self->places[slot].opening, NULL);
     self->places[slot].rank = ++self->turn;
-    self->planned[self->planned_count++] = slot;
+    add_planned(self, slot);
     return true;
 }
 

@@ -54,7 +54,7 @@ void adl_place_choose(const struct adl_place_view *view, uint32_t slot, struct a
 bool adl_place_keep(const struct adl_place_view *view, uint32_t slot, struct adl_place *place);
 
 /* For a job behind the planned ones: an opening now that delays none of them, if it would be served no better behind
- * them. last_us [type]: when the last of those who wait for the type starts. */
+ * them. last_us [type]: when the last of all who wait would start there. */
 void adl_place_leftover(const struct adl_place_view *view, uint32_t slot, const int64_t *last_us,
                         struct adl_place *place);
 
