@@ -118,7 +118,7 @@ static int plan_job(struct adlro *self, const struct adl_state *state, uint32_t 
 }
 
 /* How many jobs wait, relative to those that have a place: the others are taken to want the same types. */
-static double waiting_share(const struct adlro *self)
+static double waiting_ratio(const struct adlro *self)
 {
     return self->planned_count > 0 ? 1 + (double)adl_ranking_left(&self->ranking) / self->planned_count : 1;
 }
@@ -127,9 +127,9 @@ static double waiting_share(const struct adlro *self)
  * while hundreds of jobs wait for the same few. */
 static void expect_last(const struct adlro *self, const struct adl_state *state, int64_t ret_us[ADL_TYPES_MAX])
 {
-    const double share = waiting_share(self);
+    const double ratio = waiting_ratio(self);
     for (uint32_t t = 0; t < state->cluster->type_count; t++) {
-        const double wait_us = share * (double)(self->last_us[t] - state->now_us);
+        const double wait_us = ratio * (double)(self->last_us[t] - state->now_us);
         ret_us[t] = state->now_us + (wait_us > 0 ? (int64_t)fmin(wait_us, ADL_REMAINING_MAX_US) : 0);
     }
 }
@@ -170,9 +170,9 @@ static int plan_leftover(struct adlro *self, const struct adl_state *state, stru
 
 static void update_prices(struct adlro *self, const struct adl_state *state)
 {
-    const double share = waiting_share(self);
+    const double ratio = waiting_ratio(self);
     for (uint32_t t = 0; t < state->cluster->type_count; t++)
-        self->waits[t] *= share;
+        self->waits[t] *= ratio;
     adl_type_prices_update(&self->prices, state->cluster, self->waits, self->plans);
     self->plans = 0;
 }

@@ -12,7 +12,7 @@ void adl_type_prices_update(struct adl_type_prices *prices, const struct adl_clu
                             uint32_t plans)
 {
     double kept = 1;
-    for (uint32_t i = 0; i < plans; i++)
+    for (uint32_t i = 0; i < plans && kept > 1 - PLAN_MOST; i++)
         kept *= 1 - PLAN_SHARE;
     kept = fmax(kept, 1 - PLAN_MOST);
     for (uint32_t t = 0; t < cluster->type_count; t++)
