@@ -80,7 +80,7 @@ double adl_shadow_typical_us(const struct adl_shadow *shadow); /* the usual run 
 void adl_shadow_set_typical_us(struct adl_shadow *shadow, double typical_us); /* before the first window */
 
 /* A look ahead: futures of the engine as it is now, drawn from the belief, under both policies. */
-#define ADL_TRIAL_FUTURES 32
+#define ADL_TRIAL_FUTURES 96
 
 struct adl_trial {
     double in_force;              /* mean of the futures: time in the system, summed over jobs */

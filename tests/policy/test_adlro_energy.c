@@ -44,13 +44,29 @@ static void energy_costs_what_its_draw_is_relative_to_the_typical_job(void **unu
         const struct adl_job_spec single = fixture_spec(1, 1), gang = fixture_spec(2, 4);
         open_cluster();
         assert_int_equal(adl_energy_create(&cluster, weights[i], 0, &energy), 0);
-        const double unit = adl_energy_price(energy, &single, FRUGAL);
-        assert_close(unit, weights[i] * 0.75 * 30 / 165);
-        assert_close(adl_energy_price(energy, &single, HUNGRY), 10 * unit);
-        assert_close(adl_energy_price(energy, &gang, FRUGAL), 4 * unit);
+        const double unit = adl_energy_price(energy, &single, FRUGAL, 0);
+        assert_close(unit, weights[i] * 0.95 * 30 / 165);
+        assert_close(adl_energy_price(energy, &single, HUNGRY, 0), 10 * unit);
+        assert_close(adl_energy_price(energy, &gang, FRUGAL, 0), 4 * unit);
         adl_energy_destroy(energy);
         adl_cluster_clear(&cluster);
     }
+}
+
+static void a_scarce_type_costs_more_energy_and_a_gang_pays_for_the_root_of_its_gpus(void **unused)
+{
+    (void)unused;
+    struct adl_energy *energy;
+    const struct adl_job_spec single = fixture_spec(1, 1), gang = fixture_spec(2, 4);
+    open_cluster();
+    assert_int_equal(adl_energy_create(&cluster, 1, 0, &energy), 0);
+    const double one = adl_energy_price(energy, &single, FRUGAL, 3) - adl_energy_price(energy, &single, FRUGAL, 0);
+    const double four = adl_energy_price(energy, &gang, FRUGAL, 3) - adl_energy_price(energy, &gang, FRUGAL, 0);
+    assert_true(one > 3);
+    assert_close(four, 2 * one);
+    assert_close(adl_energy_price(energy, &single, FRUGAL, 6) - adl_energy_price(energy, &single, FRUGAL, 0), 2 * one);
+    adl_energy_destroy(energy);
+    adl_cluster_clear(&cluster);
 }
 
 static void power_readings_tell_what_jobs_of_a_class_draw(void **unused)
@@ -68,11 +84,11 @@ static void power_readings_tell_what_jobs_of_a_class_draw(void **unused)
     adl_state_start(state, 0, &gpu);
     struct adl_event event = {.time_us = 10 * SECOND, .kind = ADL_EVENT_TELEMETRY, .job = ADL_NONE, .gpu = gpu};
     event.telemetry.value[ADL_READ_POWER] = 20 + 75; /* a quarter of what was assumed */
-    const double before = adl_energy_price(energy, &spec, HUNGRY);
+    const double before = adl_energy_price(energy, &spec, HUNGRY, 0);
     adl_energy_observe(energy, &event, state);
-    assert_close(adl_energy_price(energy, &spec, HUNGRY), before / 4);
+    assert_close(adl_energy_price(energy, &spec, HUNGRY, 0), before / 4);
     spec.class_index++;
-    assert_close(adl_energy_price(energy, &spec, HUNGRY), before);
+    assert_close(adl_energy_price(energy, &spec, HUNGRY, 0), before);
     adl_state_destroy(state);
     adl_energy_destroy(energy);
     adl_cluster_clear(&cluster);
@@ -113,10 +129,10 @@ static void the_draw_of_idle_gpus_is_shared_by_the_jobs_that_are_there(void **un
     open_cluster();
     assert_int_equal(adl_energy_create(&cluster, 1, 0, &energy), 0);
     struct adl_state *state = fixture_state(&cluster);
-    const double own = adl_energy_price(energy, &spec, FRUGAL), watt = own / 30;
+    const double own = adl_energy_price(energy, &spec, FRUGAL, 0), watt = own / 30;
     fixture_run(state, 0, &spec, 100 * SECOND, 0);
     adl_energy_begin(energy, state);
-    assert_close(adl_energy_price(energy, &spec, FRUGAL), own + 3 * 20 * watt);
+    assert_close(adl_energy_price(energy, &spec, FRUGAL, 0), own + 3 * 20 * watt);
     assert_close(adl_energy_wait_price(energy), 3 * 20 * watt);
     fixture_run(state, 1, &spec, 100 * SECOND, 1);
     fixture_queue(state, 2, &spec, 100 * SECOND, 0);
@@ -127,7 +143,7 @@ static void the_draw_of_idle_gpus_is_shared_by_the_jobs_that_are_there(void **un
     fixture_run(state, 5, &spec, 100 * SECOND, 3);
     adl_energy_begin(energy, state);
     assert_true(adl_energy_wait_price(energy) == 0); /* the cluster is full */
-    assert_close(adl_energy_price(energy, &spec, FRUGAL), own);
+    assert_close(adl_energy_price(energy, &spec, FRUGAL, 0), own);
     adl_state_destroy(state);
     adl_energy_destroy(energy);
     adl_cluster_clear(&cluster);
@@ -194,6 +210,34 @@ static void a_frugal_objective_forgets_prices_while_nobody_waits(void **unused)
     assert_int_equal(starts_on("objective=tail:0\nnetwork=false", 100), HUNGRY);
 }
 
+/* The frugal GPUs are free in 100 s; on the hungry ones run jobs that could wait. */
+static void a_stop_counts_the_energy_of_the_gpus_that_it_takes(void **unused)
+{
+    (void)unused;
+    static const char *const settings[] = {"objective=fast\nnetwork=false", "objective=frugal"};
+    for (int frugal = 0; frugal < 2; frugal++) {
+        struct adl_policy_config config = {.settings = settings[frugal]};
+        struct adl_plan plan;
+        void *policy;
+        open_cluster();
+        struct adl_state *state = fixture_state(&cluster);
+        assert_int_equal(adl_plan_create(&plan, cluster.gpu_count), 0);
+        assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &policy, NULL), 0);
+        struct adl_job_spec holder = fixture_spec(100, 1);
+        holder.flags |= ADL_JOB_PREEMPTIBLE;
+        for (uint32_t gpu = 0; gpu < 4; gpu++)
+            fixture_run(state, HOLDERS + gpu, &holder, (gpu < 2 ? 2000 : 100) * SECOND, gpu);
+        submit(policy, state, 0, 1u << HUNGRY | 1u << FRUGAL, 100 * SECOND);
+        decide(policy, state, &plan);
+        assert_int_equal(plan.command_count, !frugal);
+        assert_true(frugal || plan.commands[0].kind == ADL_COMMAND_PREEMPT);
+        adl_policy_adlro.destroy(policy);
+        adl_plan_clear(&plan);
+        adl_state_destroy(state);
+        adl_cluster_clear(&cluster);
+    }
+}
+
 static void the_network_is_used_if_energy_has_no_weight(void **unused)
 {
     (void)unused;
@@ -254,10 +298,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(energy_costs_what_its_draw_is_relative_to_the_typical_job),
+        cmocka_unit_test(a_scarce_type_costs_more_energy_and_a_gang_pays_for_the_root_of_its_gpus),
         cmocka_unit_test(power_readings_tell_what_jobs_of_a_class_draw),
         cmocka_unit_test(a_frugal_objective_starts_a_job_where_it_draws_less),
         cmocka_unit_test(the_draw_of_idle_gpus_is_shared_by_the_jobs_that_are_there),
         cmocka_unit_test(a_frugal_objective_forgets_prices_while_nobody_waits),
+        cmocka_unit_test(a_stop_counts_the_energy_of_the_gpus_that_it_takes),
         cmocka_unit_test(the_network_is_used_if_energy_has_no_weight),
         cmocka_unit_test(speeds_that_jobs_report_are_corrected_across_nodes_only),
         cmocka_unit_test(a_run_across_nodes_costs_more_where_links_are_much_faster_than_the_network),

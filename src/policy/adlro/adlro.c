@@ -52,7 +52,7 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
         return adl_fail(err, ADL_ENOMEM, "out of memory for policy adlro");
     }
     self->objective = own->objective;
-    self->price_weight = own->price_weight * adl_energy_scarcity(own->objective.energy / own->objective.mean);
+    self->price_weight = own->price_weight;
     self->delay_weight = own->delay_weight;
     self->due.tail = own->objective.tail / own->objective.mean;
     self->fairness.weight = own->objective.fairness / own->objective.mean;

@@ -3,15 +3,18 @@
 #include "predict/loads.h"
 #include "predict/power.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define CLASSES_MAX 64
 
 /* With weight 1 the energy of a typical job costs this share of its run time. */
-#define RUN_SHARE 0.75
+#define RUN_SHARE 0.95
 
-/* Others want the scarce types for their energy, too: weight 1 adds this many times to the price of a type. */
-#define SCARCE_SHARE 1.0
+/* Others want a scarce type for their energy, too: with weight 1 a job of one GPU pays this many times its price more. A
+ * gang pays for the root of its GPUs, by which gangs are ranked: if it paid for each, gangs would run where they need
+ * most energy. */
+#define SCARCE_SHARE 4
 
 /* Of a job that completed, in the averages. */
 #define TYPICAL_SHARE 0.01
@@ -129,17 +132,15 @@ const struct adl_energy *adl_energy_priced(const struct adl_energy *energy)
     return energy->weight > 0 ? energy : NULL;
 }
 
-double adl_energy_price(const struct adl_energy *energy, const struct adl_job_spec *spec, uint32_t type)
+double adl_energy_price(const struct adl_energy *energy, const struct adl_job_spec *spec, uint32_t type,
+                        double type_price)
 {
-    return energy->weight > 0 ? cost_of(energy, draw_w(energy, spec, type) + energy->shared_w) : 0;
+    return energy->weight > 0 ? cost_of(energy, draw_w(energy, spec, type) + energy->shared_w) +
+                                    SCARCE_SHARE * energy->weight * type_price * sqrt(spec->gpus)
+                              : 0;
 }
 
 double adl_energy_wait_price(const struct adl_energy *energy)
 {
     return cost_of(energy, energy->shared_w);
-}
-
-double adl_energy_scarcity(double weight)
-{
-    return 1 + SCARCE_SHARE * weight;
 }

@@ -3,7 +3,7 @@
  * The energy is what its GPUs draw beyond idle, and an equal share, for each job that waits or runs, of what idle GPUs
  * draw: they idle for as long as jobs are there. The last job pays for the whole cluster, so it runs on fast GPUs. No
  * job pays for a cluster that is full. Energy is priced by the objective's weight
- * relative to the typical draw of a job: with weight 1 the energy of a typical job costs 3/4 of its run time. Loads are
+ * relative to the typical draw of a job: with weight 1 the energy of a typical job costs 0.95 of its run time. Loads are
  * learned from power readings (predict/loads.h). */
 #ifndef ADLRO_POLICY_ADLRO_ENERGY_H
 #define ADLRO_POLICY_ADLRO_ENERGY_H
@@ -29,13 +29,12 @@ void adl_energy_begin(struct adl_energy *energy, const struct adl_state *state);
 /* NULL if energy costs nothing. */
 const struct adl_energy *adl_energy_priced(const struct adl_energy *energy);
 
-/* The cost of the job's energy on a type, for each second that it runs there, in seconds. */
-double adl_energy_price(const struct adl_energy *energy, const struct adl_job_spec *spec, uint32_t type);
+/* The cost of the job's energy on a type, for each second that it runs there, in seconds: its own, and that of others
+ * who want the type. type_price: what one GPU of it costs without energy. */
+double adl_energy_price(const struct adl_energy *energy, const struct adl_job_spec *spec, uint32_t type,
+                        double type_price);
 
 /* The same while a job waits: its share of what idle GPUs draw. */
 double adl_energy_wait_price(const struct adl_energy *energy);
-
-/* Factor for the prices of GPU types, which others want for their energy, too. */
-double adl_energy_scarcity(double weight);
 
 #endif

@@ -70,8 +70,9 @@ void adl_moves_hold(struct adl_moves *moves, const struct adl_state *state, stru
 double adl_moves_cost_us(const struct adl_moves_view *view, uint32_t slot, uint32_t type, double rest_us)
 {
     const struct adl_job_spec *spec = &view->state->jobs[slot].spec;
-    return rest_us * (1 + view->price_weight * view->prices->of[type] * spec->gpus +
-                      (view->energy ? adl_energy_price(view->energy, spec, type) : 0));
+    const double price = view->price_weight * view->prices->of[type];
+    return rest_us *
+           (1 + price * spec->gpus + (view->energy ? adl_energy_price(view->energy, spec, type, price) : 0));
 }
 
 /* Some type has GPUs free on which the rest of its run, however long, would cost less. */

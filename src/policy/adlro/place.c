@@ -18,10 +18,10 @@ static double factor_of(const struct adl_place_view *view, uint32_t slot, enum a
 static double price_of(const struct adl_place_view *view, const struct adl_place *place, uint32_t slot, uint32_t type)
 {
     const struct adl_job_spec *spec = &view->state->jobs[slot].spec;
-    return place->due
-               ? 0
-               : view->price_weight * factor_of(view, slot, ADL_RANK_PRICES) * view->prices->of[type] * spec->gpus +
-                     (view->energy ? adl_energy_price(view->energy, spec, type) : 0);
+    const double price = view->price_weight * factor_of(view, slot, ADL_RANK_PRICES) * view->prices->of[type];
+    return place->due ? 0
+                      : price * spec->gpus +
+                            (view->energy ? adl_energy_price(view->energy, spec, type, price) : 0);
 }
 
 static double wait_weight_of(const struct adl_place_view *view, uint32_t slot)

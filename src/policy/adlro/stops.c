@@ -241,7 +241,7 @@ static void find_capture(const struct search *search, const struct adl_moves *mo
         uint32_t looked_at = 0;
         offer.run_us = 1 + (int64_t)(search->place->rest_us * factor);
         offer.need_us = cost_us * factor;
-        offer.cost_us = cost_us * factor * (1 + view->price_weight * view->prices->of[type] * job->spec.gpus);
+        offer.cost_us = adl_moves_cost_us(view, search->slot, type, offer.need_us);
         if (offer.cost_us + cost_us * factor + (double)view->switch_us > search->place->cost_us)
             continue; /* whomever it stops, it gains too little */
         for (uint32_t s = state->running[type].last; s != ADL_NONE && looked_at < LOOKED_AT;
