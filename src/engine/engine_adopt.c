@@ -18,22 +18,22 @@ static void take_past(struct adl_job *to, const struct adl_job *from)
     to->reports = from->reports;
 }
 
-static int take_waiting(struct adl_engine *to, const struct adl_state *from, uint32_t slot)
+/* A job that waited before joins the queue, with these run times [type], in one node and across nodes. */
+static int take_waiting(struct adl_engine *to, uint32_t slot, const struct adl_job_spec *spec,
+                        const struct adl_job *past, const int64_t *best_us, const int64_t *across_us)
 {
-    const struct adl_job *job = &from->jobs[slot];
-    const size_t row = (size_t)slot * from->cluster->type_count;
-    struct adl_event event = {.time_us = from->now_us, .kind = ADL_EVENT_SUBMIT, .job = slot, .gpu = ADL_NONE};
-    event.submit.spec = &job->spec;
-    event.submit.since_us = job->submit_us;
+    struct adl_event event = {.time_us = to->state->now_us, .kind = ADL_EVENT_SUBMIT, .job = slot, .gpu = ADL_NONE};
+    event.submit.spec = spec;
+    event.submit.since_us = past->submit_us;
     if (to->config.policy->observe)
         to->config.policy->observe(to->policy, &event, to->state);
-    if (adl_state_admit(to->state, slot, &job->spec, &from->runtime_us[row]))
+    if (adl_state_admit(to->state, slot, spec, best_us))
         return ADL_ENOMEM;
-    adl_state_set_spanning(to->state, slot, &from->spanning_us[row]);
-    take_past(&to->state->jobs[slot], job);
+    adl_state_set_spanning(to->state, slot, across_us);
+    take_past(&to->state->jobs[slot], past);
     to->state->jobs[slot].attempts = 0; /* the policy sees it for the first time */
     const int status = adl_engine_enqueue(to, slot);
-    to->state->jobs[slot].attempts = job->attempts;
+    to->state->jobs[slot].attempts = past->attempts;
     return status;
 }
 
@@ -103,10 +103,13 @@ static int take_jobs(struct adl_engine *to, const struct adl_state *from, struct
 {
     const uint32_t count = list_jobs(from, taken);
     for (uint32_t i = 0; i < count; i++) {
-        if (take_waiting(to, from, taken[i].slot))
+        const uint32_t slot = taken[i].slot;
+        const size_t row = (size_t)slot * from->cluster->type_count;
+        const struct adl_job *job = &from->jobs[slot];
+        if (take_waiting(to, slot, &job->spec, job, &from->runtime_us[row], &from->spanning_us[row]))
             return ADL_ENOMEM;
-        if (from->jobs[taken[i].slot].phase != ADL_PHASE_PENDING)
-            take_running(to, from, taken[i].slot, gpus);
+        if (job->phase != ADL_PHASE_PENDING)
+            take_running(to, from, slot, gpus);
     }
     return 0;
 }
@@ -164,25 +167,28 @@ int adl_engine_change_job(struct adl_engine *engine, uint32_t slot, const struct
 {
     const struct adl_job before = engine->state->jobs[slot];
     const double done_us = adl_belief_done_us(engine->belief, engine->state, slot);
+    const size_t row = (size_t)slot * engine->config.cluster->type_count;
+    const size_t size = engine->config.cluster->type_count * sizeof *engine->state->runtime_us;
+    struct adl_runtimes times;
     const char *why = NULL;
     assert(before.phase == ADL_PHASE_PENDING);
     if (!adl_demand_possible(engine->config.cluster, spec, &why))
         return adl_fail(err, ADL_EINVAL, "it can never run: %s", why);
-    struct adl_event event = {
+    memcpy(times.best_us, &engine->state->runtime_us[row], size);
+    memcpy(times.across_us, &engine->state->spanning_us[row], size);
+    struct adl_event gone = {
         .time_us = engine->state->now_us, .kind = ADL_EVENT_FINISH, .job = slot, .gpu = ADL_NONE, .more = true};
-    event.outcome.end = ADL_END_CANCELLED;
-    int status = adl_engine_tell(engine, &event, err);
-    event =
-        (struct adl_event){.time_us = engine->state->now_us, .kind = ADL_EVENT_SUBMIT, .job = slot, .gpu = ADL_NONE};
-    event.submit.spec = spec;
-    event.submit.since_us = before.submit_us;
-    if (status == 0)
-        status = adl_engine_tell(engine, &event, err);
-    if (status == 0) {
-        take_past(&engine->state->jobs[slot], &before);
-        adl_belief_set_done(engine->belief, slot, done_us);
-    }
-    return status;
+    gone.outcome.end = ADL_END_CANCELLED;
+    const int status = adl_engine_tell(engine, &gone, err);
+    if (status)
+        return status;
+    adl_belief_change(engine->belief, slot, &before.spec, spec, engine->state->now_us, &times);
+    adl_belief_set_done(engine->belief, slot, done_us);
+    if (take_waiting(engine, slot, spec, &before, times.best_us, times.across_us))
+        return adl_fail(err, ADL_ENOMEM, "out of memory for job %llu", (unsigned long long)spec->id);
+    if (engine->state->jobs[slot].eligible == 0)
+        return adl_fail(err, ADL_EINVAL, "it can never run: its run time is unknown on every type it accepts");
+    return 0;
 }
 
 /* ---- what was learned ---- */

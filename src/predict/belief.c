@@ -356,6 +356,52 @@ int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, s
     return 0;
 }
 
+/* The work of a job that is submitted now. */
+static double new_work(struct adl_belief *belief, const struct adl_job_spec *spec, const struct job_speeds *speeds,
+                       int64_t now_us)
+{
+    struct adl_traits traits;
+    struct adl_similar_prediction prediction;
+    if (!belief->similar)
+        return work_by_limit(spec, speeds);
+    adl_traits_read(&traits, spec, now_us);
+    return adl_similar_predict(belief->similar, &traits, &prediction) ? (double)prediction.run_us * speeds->best
+                                                                      : work_by_limit(spec, speeds);
+}
+
+static int64_t changed_us(int64_t before_us, double ratio)
+{
+    const double us = (double)before_us * ratio;
+    return us < ADL_REMAINING_MAX_US ? (int64_t)us + (before_us > 0 && us < 1) : (int64_t)ADL_REMAINING_MAX_US;
+}
+
+void adl_belief_change(struct adl_belief *belief, uint32_t slot, const struct adl_job_spec *from,
+                       const struct adl_job_spec *to, int64_t now_us, struct adl_runtimes *times)
+{
+    struct job_speeds speeds_from, speeds_to;
+    struct adl_runtimes new;
+    find_speeds(belief, from, &speeds_from);
+    find_speeds(belief, to, &speeds_to);
+    const double work_from = new_work(belief, from, &speeds_from, now_us);
+    const double work_to = new_work(belief, to, &speeds_to, now_us);
+    const double ratio = work_from > 0 ? work_to / work_from : 1;
+    const bool kept = adl_belief_keeps_jobs(belief);
+    const double work = kept ? belief->jobs[slot].predicted_us * speeds_from.best * ratio : work_to;
+    set_runtimes(belief, to, &speeds_to, work, &new);
+    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
+        const bool before = (from->types & to->types) >> t & 1;
+        times->best_us[t] = before ? changed_us(times->best_us[t], ratio) : new.best_us[t];
+        times->across_us[t] = before      ? changed_us(times->across_us[t], ratio)
+                              : new.alike ? new.best_us[t]
+                                          : new.across_us[t];
+    }
+    times->alike = false;
+    if (!kept)
+        return;
+    belief->jobs[slot].predicted_us = work / speeds_to.best;
+    belief->factors->known[slot] = (struct known_factors){{0}};
+}
+
 /* ---- learning ---- */
 
 /* A job that ended: what it would have taken on the best type that it accepts. */

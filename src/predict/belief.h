@@ -59,6 +59,11 @@ void adl_belief_encode(const struct adl_belief *belief, struct adl_drift *drift,
 int adl_belief_decode(struct adl_belief *belief, struct adl_drift *drift, const void *bytes, size_t size,
                       const struct adl_belief_terms *terms, struct adl_belief_account *ret, struct adl_error *err);
 
+/* A live job asks for something else: what is believed of it stays, times what the change does to a new prediction. In
+ * times, its run times before; for a type that it did not accept, a new prediction. */
+void adl_belief_change(struct adl_belief *belief, uint32_t slot, const struct adl_job_spec *from,
+                       const struct adl_job_spec *to, int64_t now_us, struct adl_runtimes *times);
+
 /* Jobs that run are known to take longer than they have: before a SUBMIT. */
 void adl_belief_age(struct adl_belief *belief, const struct adl_state *state, int64_t now_us);
 

@@ -4,10 +4,12 @@
 
 #include "base/hash.h"
 #include "experiment/run.h"
+#include "predict/belief.h"
 #include "sim/world_sim.h"
 #include "twin/starts.h"
 
 #include <cmocka.h>
+#include <math.h>
 
 #define WORLDS  6
 #define JOBS    60
@@ -208,6 +210,42 @@ static void the_same_job_draws_the_same_whatever_the_policy_does(void **unused)
     }
     print_message("%u run times, %u others in another future\n", equal, differ);
     assert_true(equal > 20 && differ > 10);
+}
+
+/* Jobs that have ended since would change its prediction if it was made now. */
+static void a_job_that_joins_the_queue_again_is_believed_to_take_as_long_as_before(void **unused)
+{
+    (void)unused;
+    uint32_t jobs = 0;
+    for (uint64_t w = 0; w < 40; w++) {
+        struct live a;
+        struct adl_error err = {.text = ""};
+        open_live(&a, w, &adl_policy_adlro, 0);
+        const struct adl_state *state = adl_engine_state(a.engine);
+        const struct adl_belief *belief = adl_engine_belief(a.engine);
+        const size_t types = a.scenario.cluster.type_count;
+        const bool waits = run_until(&a, 40);
+        for (uint32_t slot = 0; waits && slot < state->job_capacity; slot++) {
+            int64_t before_us[2][ADL_TYPES_MAX];
+            if (state->jobs[slot].phase != ADL_PHASE_PENDING)
+                continue;
+            const struct adl_job_spec spec = state->jobs[slot].spec;
+            const double done_us = adl_belief_done_us(belief, state, slot);
+            const double p90_us = adl_belief_quantile_us(belief, slot, done_us, 0.9);
+            memcpy(before_us[0], &state->runtime_us[slot * types], types * sizeof **before_us);
+            memcpy(before_us[1], &state->spanning_us[slot * types], types * sizeof **before_us);
+            assert_int_equal(adl_engine_change_job(a.engine, slot, &spec, &err), 0);
+            assert_memory_equal(before_us[0], &state->runtime_us[slot * types], types * sizeof **before_us);
+            assert_memory_equal(before_us[1], &state->spanning_us[slot * types], types * sizeof **before_us);
+            const double now_us = adl_belief_quantile_us(belief, slot, done_us, 0.9);
+            if (!(fabs(now_us - p90_us) <= 1e-9 * p90_us))
+                fail_msg("p90 was %g and is %g us", p90_us, now_us);
+            jobs++;
+        }
+        close_live(&a);
+    }
+    print_message("%u jobs\n", jobs);
+    assert_true(jobs > 20);
 }
 
 /* What it believes of jobs stays what their run times were drawn from, to the end. */
@@ -445,6 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_forecast_reads_nothing_that_is_to_come),
         cmocka_unit_test(the_same_job_draws_the_same_whatever_the_policy_does),
+        cmocka_unit_test(a_job_that_joins_the_queue_again_is_believed_to_take_as_long_as_before),
         cmocka_unit_test(a_future_learns_nothing_from_what_was_drawn),
         cmocka_unit_test(a_rank_and_its_time_are_inverse),
         cmocka_unit_test(levels_are_as_drawn_until_forecasts_have_turned_out),

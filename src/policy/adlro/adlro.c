@@ -137,7 +137,7 @@ static int64_t rank(void *policy, const struct adl_state *state, uint32_t slot)
         self->failed = true;
     else
         self->places[slot] = adl_place_begin(&self->rank_time, state, slot);
-    if (!self->failed && adl_job_factors_join(&self->factors, slot))
+    if (!self->failed && adl_job_factors_join(&self->factors, state, slot))
         self->failed = true;
     if (!self->failed && state->jobs[slot].attempts > 0 && adl_effort_is_saved(state->cluster) &&
         self->ranking.sequence == adl_adlro_sequence(self, state))

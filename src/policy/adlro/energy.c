@@ -11,8 +11,8 @@
 /* With weight 1 the energy of a typical job costs this share of its run time. */
 #define RUN_SHARE 0.95
 
-/* Others want a scarce type for their energy, too: with weight 1 a job of one GPU pays this many times its price more. A
- * gang pays for the root of its GPUs, by which gangs are ranked: if it paid for each, gangs would run where they need
+/* Others want a scarce type for their energy, too: with weight 1 a job of one GPU pays this many times its price more.
+ * A gang pays for the root of its GPUs, by which gangs are ranked: if it paid for each, gangs would run where they need
  * most energy. */
 #define SCARCE_SHARE 4
 

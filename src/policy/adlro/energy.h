@@ -3,8 +3,8 @@
  * The energy is what its GPUs draw beyond idle, and an equal share, for each job that waits or runs, of what idle GPUs
  * draw: they idle for as long as jobs are there. The last job pays for the whole cluster, so it runs on fast GPUs. No
  * job pays for a cluster that is full. Energy is priced by the objective's weight
- * relative to the typical draw of a job: with weight 1 the energy of a typical job costs 0.95 of its run time. Loads are
- * learned from power readings (predict/loads.h). */
+ * relative to the typical draw of a job: with weight 1 the energy of a typical job costs 0.95 of its run time. Loads
+ * are learned from power readings (predict/loads.h). */
 #ifndef ADLRO_POLICY_ADLRO_ENERGY_H
 #define ADLRO_POLICY_ADLRO_ENERGY_H
 

@@ -28,6 +28,13 @@ void adl_job_factors_clear(struct adl_job_factors *factors)
     factors->capacity = 0;
 }
 
+/* These slots have had no job. */
+static void clear_slots(struct adl_job_factors *factors, size_t from)
+{
+    for (size_t i = from; i < factors->capacity; i++)
+        factors->jobs[i].id = UINT64_MAX;
+}
+
 int adl_job_factors_copy(struct adl_job_factors *to, const struct adl_job_factors *from)
 {
     if (adl_grow((void **)&to->jobs, &to->capacity, from->capacity, sizeof *to->jobs))
@@ -36,14 +43,21 @@ int adl_job_factors_copy(struct adl_job_factors *to, const struct adl_job_factor
     *to = *from;
     to->capacity = own.capacity;
     ADL_COPY_ARRAY(to, own, from, jobs, from->capacity);
+    clear_slots(to, from->capacity);
     return 0;
 }
 
-int adl_job_factors_join(struct adl_job_factors *factors, uint32_t slot)
+int adl_job_factors_join(struct adl_job_factors *factors, const struct adl_state *state, uint32_t slot)
 {
+    const struct adl_job *job = &state->jobs[slot];
+    const size_t had = factors->capacity;
     if (adl_grow((void **)&factors->jobs, &factors->capacity, (size_t)slot + 1, sizeof *factors->jobs))
         return ADL_ENOMEM;
-    factors->jobs[slot] = (struct adl_job_factor){.it = {{1, 1, 1}}, .until_us = INT64_MIN};
+    const bool waited = slot < had && factors->jobs[slot].id == job->spec.id && job->attempts == 0;
+    clear_slots(factors, had);
+    if (!waited)
+        factors->jobs[slot] =
+            (struct adl_job_factor){.it = {{1, 1, 1}}, .until_us = INT64_MIN, .id = job->spec.id};
     return 0;
 }
 

@@ -14,7 +14,8 @@ struct adl_job_factors {
     struct adl_job_factor {
         struct adl_rank_factors it;
         int64_t until_us;
-    } * jobs; /* [slot] */
+        uint64_t id; /* of the job */
+    } * jobs;        /* [slot] */
     size_t capacity;
 };
 
@@ -32,7 +33,8 @@ int adl_job_factors_load(struct adl_job_factors *factors, bool on, const void *m
 void adl_job_factors_clear(struct adl_job_factors *factors);                              /* frees */
 int adl_job_factors_copy(struct adl_job_factors *to, const struct adl_job_factors *from); /* 0 or ADL_ENOMEM */
 
-int adl_job_factors_join(struct adl_job_factors *factors, uint32_t slot); /* a new job: all are 1; 0 or ADL_ENOMEM */
+/* A job joins the queue: all are 1, unless it waited in that slot before. 0 or ADL_ENOMEM. */
+int adl_job_factors_join(struct adl_job_factors *factors, const struct adl_state *state, uint32_t slot);
 
 /* The factors of a waiting job, as they are now or were a short while ago. */
 const struct adl_rank_factors *adl_job_factors_find(struct adl_job_factors *factors, const struct adl_state *state,
