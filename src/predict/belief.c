@@ -227,179 +227,11 @@ int adl_belief_decode(struct adl_belief *belief, struct adl_drift *drift, const 
     return status;
 }
 
-/* Speeds [type] of one kind of job, measured or by specification. */
-struct job_speeds {
-    double here[ADL_TYPES_MAX], across[ADL_TYPES_MAX]; /* on the best placement; across nodes */
-    double best, slowest;                              /* of those here, on types that it accepts */
-    bool alike;                                        /* across nodes as here */
-};
-
-static void find_speeds(const struct adl_belief *belief, const struct adl_job_spec *spec, struct job_speeds *ret)
-{
-    const uint32_t types = belief->cluster->type_count;
-    const struct adl_job_speeds *known = adl_belief_known_speeds(belief, spec);
-    const double *specified = belief->spec_speed[spec->kind];
-    ret->best = 0;
-    ret->slowest = HUGE_VAL;
-    ret->alike = !known;
-    for (uint32_t t = 0; t < types; t++) {
-        ret->here[t] = (known ? known->here[t] : specified[t]) * belief->type_speed[t];
-        ret->across[t] = known ? known->across[t] * belief->type_speed[t] : ret->here[t];
-        if (!(spec->types >> t & 1))
-            continue;
-        ret->best = ret->here[t] > ret->best ? ret->here[t] : ret->best;
-        ret->slowest = ret->here[t] < ret->slowest ? ret->here[t] : ret->slowest;
-    }
-}
-
 void adl_belief_set_type_speed(struct adl_belief *belief, uint32_t type, double speed)
 {
     if (belief->type_speed[type] != speed)
         forget_factors(belief);
     belief->type_speed[type] = speed;
-}
-
-/* The truth, where the world tells it. */
-static void copy_revealed(const struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
-{
-    const int64_t *best_us = event->submit.runtime_us, *across_us = event->submit.spanning_us;
-    ret->alike = !across_us;
-    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
-        const bool acceptable = event->submit.spec->types >> t & 1;
-        ret->best_us[t] = acceptable ? best_us[t] : 0;
-        if (across_us)
-            ret->across_us[t] = acceptable ? across_us[t] : 0;
-    }
-}
-
-/* Run times of a job whose time * speed is the same on each type. */
-static void set_runtimes(const struct adl_belief *belief, const struct adl_job_spec *spec,
-                         const struct job_speeds *speeds, double work, struct adl_runtimes *ret)
-{
-    ret->alike = speeds->alike;
-    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
-        const bool acceptable = spec->types >> t & 1;
-        ret->best_us[t] = acceptable ? (int64_t)(work / speeds->here[t]) + 1 : 0;
-        if (!speeds->alike)
-            ret->across_us[t] = acceptable ? (int64_t)(work / speeds->across[t]) + 1 : 0;
-    }
-}
-
-/* The user's limit holds on the slowest type. */
-static double work_by_limit(const struct adl_job_spec *spec, const struct job_speeds *speeds)
-{
-    return (double)spec->limit_us * speeds->slowest;
-}
-
-/* Points only, and not learned: nothing of the job is kept. */
-static void predict_point(const struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
-{
-    struct job_speeds speeds;
-    if (event->submit.runtime_us) {
-        copy_revealed(belief, event, ret);
-        return;
-    }
-    find_speeds(belief, event->submit.spec, &speeds);
-    set_runtimes(belief, event->submit.spec, &speeds, work_by_limit(event->submit.spec, &speeds), ret);
-}
-
-/* From completed jobs, if run times are learned; until the first has completed there are only the users' limits. */
-static void predict(struct adl_belief *belief, const struct adl_event *event, struct believed *job,
-                    struct adl_runtimes *ret)
-{
-    const struct adl_job_spec *spec = event->submit.spec;
-    struct job_speeds speeds;
-    struct adl_traits traits;
-    struct adl_similar_prediction prediction;
-    find_speeds(belief, spec, &speeds);
-    double work = work_by_limit(spec, &speeds);
-    if (belief->similar) {
-        adl_traits_read(&traits, spec, event->time_us);
-        if (adl_similar_predict(belief->similar, &traits, &prediction)) {
-            work = (double)prediction.run_us * speeds.best;
-            *job = (struct believed){.basis = spec->limit_us > 0 ? BY_LIMITED_NEIGHBOURS : BY_NEIGHBOURS,
-                                     .neighbours = prediction.neighbours,
-                                     .spread = (float)prediction.spread};
-            struct adl_shape *shape = &belief->shapes[event->job];
-            *shape = adl_shape_of_deciles(prediction.deciles);
-            if (job->basis == BY_NEIGHBOURS)
-                job->owner_key = adl_owner_residuals_key(adl_traits_owner(&traits), shape, (double)prediction.run_us);
-        }
-    }
-    set_runtimes(belief, spec, &speeds, work, ret);
-}
-
-int adl_belief_admit(struct adl_belief *belief, const struct adl_event *event, struct adl_runtimes *ret)
-{
-    if (!adl_belief_keeps_jobs(belief)) {
-        predict_point(belief, event, ret);
-        return 0;
-    }
-    if (adl_belief_reserve(belief, (size_t)event->job + 1))
-        return ADL_ENOMEM;
-    struct believed *job = &belief->jobs[event->job];
-    belief->slots = event->job < belief->slots ? belief->slots : event->job + 1;
-    belief->factors->known[event->job] = (struct known_factors){{0}};
-    if (event->submit.runtime_us) {
-        *job = (struct believed){.basis = BY_WORLD};
-        copy_revealed(belief, event, ret);
-    } else {
-        *job = (struct believed){.basis = BY_LIMIT};
-        predict(belief, event, job, ret);
-    }
-    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
-        const double there_us = (double)ret->best_us[t];
-        if (there_us > 0 && (job->predicted_us == 0 || there_us < job->predicted_us))
-            job->predicted_us = there_us;
-    }
-    job->predicted_us += job->predicted_us == 0; /* it can run nowhere: the engine refuses it */
-    return 0;
-}
-
-/* The work of a job that is submitted now. */
-static double new_work(struct adl_belief *belief, const struct adl_job_spec *spec, const struct job_speeds *speeds,
-                       int64_t now_us)
-{
-    struct adl_traits traits;
-    struct adl_similar_prediction prediction;
-    if (!belief->similar)
-        return work_by_limit(spec, speeds);
-    adl_traits_read(&traits, spec, now_us);
-    return adl_similar_predict(belief->similar, &traits, &prediction) ? (double)prediction.run_us * speeds->best
-                                                                      : work_by_limit(spec, speeds);
-}
-
-static int64_t changed_us(int64_t before_us, double ratio)
-{
-    const double us = (double)before_us * ratio;
-    return us < ADL_REMAINING_MAX_US ? (int64_t)us + (before_us > 0 && us < 1) : (int64_t)ADL_REMAINING_MAX_US;
-}
-
-void adl_belief_change(struct adl_belief *belief, uint32_t slot, const struct adl_job_spec *from,
-                       const struct adl_job_spec *to, int64_t now_us, struct adl_runtimes *times)
-{
-    struct job_speeds speeds_from, speeds_to;
-    struct adl_runtimes new;
-    find_speeds(belief, from, &speeds_from);
-    find_speeds(belief, to, &speeds_to);
-    const double work_from = new_work(belief, from, &speeds_from, now_us);
-    const double work_to = new_work(belief, to, &speeds_to, now_us);
-    const double ratio = work_from > 0 ? work_to / work_from : 1;
-    const bool kept = adl_belief_keeps_jobs(belief);
-    const double work = kept ? belief->jobs[slot].predicted_us * speeds_from.best * ratio : work_to;
-    set_runtimes(belief, to, &speeds_to, work, &new);
-    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
-        const bool before = (from->types & to->types) >> t & 1;
-        times->best_us[t] = before ? changed_us(times->best_us[t], ratio) : new.best_us[t];
-        times->across_us[t] = before      ? changed_us(times->across_us[t], ratio)
-                              : new.alike ? new.best_us[t]
-                                          : new.across_us[t];
-    }
-    times->alike = false;
-    if (!kept)
-        return;
-    belief->jobs[slot].predicted_us = work / speeds_to.best;
-    belief->factors->known[slot] = (struct known_factors){{0}};
 }
 
 /* ---- learning ---- */
@@ -408,11 +240,11 @@ void adl_belief_change(struct adl_belief *belief, uint32_t slot, const struct ad
 static void learn_similar(struct adl_belief *belief, const struct adl_event *event, const struct adl_state *state)
 {
     const struct adl_job *job = &state->jobs[event->job];
-    struct job_speeds speeds;
+    struct adl_belief_speeds speeds;
     struct adl_traits traits;
     if (event->outcome.run_us <= 0)
         return;
-    find_speeds(belief, &job->spec, &speeds);
+    adl_belief_find_speeds(belief, &job->spec, &speeds);
     const bool spans = job->spec.gpus > 1 && adl_state_spans_nodes(state, event->job);
     const double speed = spans ? speeds.across[job->type] : speeds.here[job->type];
     adl_traits_read(&traits, &job->spec, job->submit_us);

@@ -1,4 +1,5 @@
-/* belief_internal: private header of belief.c (what is learned) and belief_read.c (what is read of a job). */
+/* belief_internal: private header of belief.c (what is learned), belief_predict.c (what is predicted of a job that
+ * comes) and belief_read.c (what is read of a job). */
 #ifndef ADLRO_PREDICT_BELIEF_INTERNAL_H
 #define ADLRO_PREDICT_BELIEF_INTERNAL_H
 
@@ -90,6 +91,16 @@ static inline const struct adl_job_speeds *adl_belief_known_speeds(const struct 
                ? adl_speeds_find(belief->speeds, spec, belief->reported ? NULL : belief->spec_speed[spec->kind])
                : NULL;
 }
+
+/* Speeds [type] of one kind of job, measured or by specification. */
+struct adl_belief_speeds {
+    double here[ADL_TYPES_MAX], across[ADL_TYPES_MAX]; /* on the best placement; across nodes */
+    double best, slowest;                              /* of those here, on types that it accepts */
+    bool alike;                                        /* across nodes as here */
+};
+
+void adl_belief_find_speeds(const struct adl_belief *belief, const struct adl_job_spec *spec,
+                            struct adl_belief_speeds *ret);
 
 /* Run time of a job so far, up to a time. */
 double adl_belief_age_us(const struct adl_belief *belief, const struct adl_state *state, uint32_t slot, int64_t now_us);
