@@ -68,6 +68,16 @@ static void predict_point(const struct adl_belief *belief, const struct adl_even
     set_runtimes(belief, event->submit.spec, &speeds, work_by_limit(event->submit.spec, &speeds), ret);
 }
 
+/* By completed jobs; false until one has completed, and unless run times are learned. */
+static bool find_similar(struct adl_belief *belief, const struct adl_job_spec *spec, int64_t now_us,
+                         struct adl_traits *ret_traits, struct adl_similar_prediction *ret)
+{
+    if (!belief->similar)
+        return false;
+    adl_traits_read(ret_traits, spec, now_us);
+    return adl_similar_predict(belief->similar, ret_traits, ret);
+}
+
 /* From completed jobs, if run times are learned; until the first has completed there are only the users' limits. */
 static void predict(struct adl_belief *belief, const struct adl_event *event, struct believed *job,
                     struct adl_runtimes *ret)
@@ -78,18 +88,15 @@ static void predict(struct adl_belief *belief, const struct adl_event *event, st
     struct adl_similar_prediction prediction;
     adl_belief_find_speeds(belief, spec, &speeds);
     double work = work_by_limit(spec, &speeds);
-    if (belief->similar) {
-        adl_traits_read(&traits, spec, event->time_us);
-        if (adl_similar_predict(belief->similar, &traits, &prediction)) {
-            work = (double)prediction.run_us * speeds.best;
-            *job = (struct believed){.basis = spec->limit_us > 0 ? BY_LIMITED_NEIGHBOURS : BY_NEIGHBOURS,
-                                     .neighbours = prediction.neighbours,
-                                     .spread = (float)prediction.spread};
-            struct adl_shape *shape = &belief->shapes[event->job];
-            *shape = adl_shape_of_deciles(prediction.deciles);
-            if (job->basis == BY_NEIGHBOURS)
-                job->owner_key = adl_owner_residuals_key(adl_traits_owner(&traits), shape, (double)prediction.run_us);
-        }
+    if (find_similar(belief, spec, event->time_us, &traits, &prediction)) {
+        work = (double)prediction.run_us * speeds.best;
+        *job = (struct believed){.basis = spec->limit_us > 0 ? BY_LIMITED_NEIGHBOURS : BY_NEIGHBOURS,
+                                 .neighbours = prediction.neighbours,
+                                 .spread = (float)prediction.spread};
+        struct adl_shape *shape = &belief->shapes[event->job];
+        *shape = adl_shape_of_deciles(prediction.deciles);
+        if (job->basis == BY_NEIGHBOURS)
+            job->owner_key = adl_owner_residuals_key(adl_traits_owner(&traits), shape, (double)prediction.run_us);
     }
     set_runtimes(belief, spec, &speeds, work, ret);
 }
@@ -130,11 +137,8 @@ static double new_work(struct adl_belief *belief, const struct adl_job_spec *spe
     struct adl_traits traits;
     struct adl_similar_prediction prediction;
     adl_belief_find_speeds(belief, spec, &speeds);
-    if (!belief->similar)
-        return work_by_limit(spec, &speeds);
-    adl_traits_read(&traits, spec, now_us);
-    return adl_similar_predict(belief->similar, &traits, &prediction) ? (double)prediction.run_us * speeds.best
-                                                                      : work_by_limit(spec, &speeds);
+    return find_similar(belief, spec, now_us, &traits, &prediction) ? (double)prediction.run_us * speeds.best
+                                                                    : work_by_limit(spec, &speeds);
 }
 
 /* What the change does to a new prediction. Further types are no other work, though limits and similar jobs, which are

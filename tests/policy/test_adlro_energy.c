@@ -94,29 +94,46 @@ static void power_readings_tell_what_jobs_of_a_class_draw(void **unused)
     adl_cluster_clear(&cluster);
 }
 
+/* Adlro with these settings on the cluster, and what it decides on. */
+struct bed {
+    struct adl_state *state;
+    struct adl_plan plan;
+    void *policy;
+};
+
+static struct bed open_bed(const char *settings)
+{
+    struct adl_policy_config config = {.settings = settings};
+    struct bed bed;
+    open_cluster();
+    bed.state = fixture_state(&cluster);
+    assert_int_equal(adl_plan_create(&bed.plan, cluster.gpu_count), 0);
+    assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &bed.policy, NULL), 0);
+    return bed;
+}
+
+static void close_bed(struct bed *bed)
+{
+    adl_policy_adlro.destroy(bed->policy);
+    adl_plan_clear(&bed->plan);
+    adl_state_destroy(bed->state);
+    adl_cluster_clear(&cluster);
+}
+
 /* The hungry type is faster by a quarter. */
 static void a_frugal_objective_starts_a_job_where_it_draws_less(void **unused)
 {
     (void)unused;
     for (int frugal = 0; frugal < 2; frugal++) {
-        struct adl_policy_config config = {.settings = frugal ? "objective=frugal" : "objective=fast"};
-        struct adl_plan plan;
-        void *policy;
+        struct bed bed = open_bed(frugal ? "objective=frugal" : "objective=fast");
         const struct adl_job_spec spec = fixture_spec(1, 1);
         const int64_t run_us[TYPES] = {80 * SECOND, 100 * SECOND};
-        open_cluster();
-        struct adl_state *state = fixture_state(&cluster);
-        assert_int_equal(adl_plan_create(&plan, cluster.gpu_count), 0);
-        assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &policy, NULL), 0);
-        assert_int_equal(adl_state_admit(state, 0, &spec, run_us), 0);
-        assert_int_equal(adl_state_enqueue(state, 0, adl_policy_adlro.rank(policy, state, 0)), 0);
-        assert_int_equal(adl_policy_adlro.decide(policy, state, &plan), 0);
-        assert_int_equal(plan.command_count, 1);
-        assert_int_equal(adl_gpu_type_of(&cluster, plan.gpus[0]), frugal ? FRUGAL : HUNGRY);
-        adl_policy_adlro.destroy(policy);
-        adl_plan_clear(&plan);
-        adl_state_destroy(state);
-        adl_cluster_clear(&cluster);
+        assert_int_equal(adl_state_admit(bed.state, 0, &spec, run_us), 0);
+        assert_int_equal(adl_state_enqueue(bed.state, 0, adl_policy_adlro.rank(bed.policy, bed.state, 0)), 0);
+        assert_int_equal(adl_policy_adlro.decide(bed.policy, bed.state, &bed.plan), 0);
+        assert_int_equal(bed.plan.command_count, 1);
+        assert_int_equal(adl_gpu_type_of(&cluster, bed.plan.gpus[0]), frugal ? FRUGAL : HUNGRY);
+        close_bed(&bed);
     }
 }
 
@@ -151,53 +168,44 @@ static void the_draw_of_idle_gpus_is_shared_by_the_jobs_that_are_there(void **un
 
 enum { CROWD = 8, ALONE = CROWD, HOLDERS };
 
-static void decide(void *policy, struct adl_state *state, struct adl_plan *plan)
+static void decide(struct bed *bed)
 {
-    state->now_us += SECOND;
-    adl_plan_reset(plan);
-    assert_int_equal(adl_policy_adlro.decide(policy, state, plan), 0);
+    bed->state->now_us += SECOND;
+    adl_plan_reset(&bed->plan);
+    assert_int_equal(adl_policy_adlro.decide(bed->policy, bed->state, &bed->plan), 0);
 }
 
-static void submit(void *policy, struct adl_state *state, uint32_t slot, uint32_t types, int64_t hungry_us)
+static void submit(struct bed *bed, uint32_t slot, uint32_t types, int64_t hungry_us)
 {
     const int64_t run_us[TYPES] = {types >> HUNGRY & 1 ? hungry_us : 0, 100 * SECOND};
     struct adl_job_spec spec = fixture_spec(slot + 1, 1);
     spec.types = types;
-    assert_int_equal(adl_state_admit(state, slot, &spec, run_us), 0);
-    assert_int_equal(adl_state_enqueue(state, slot, adl_policy_adlro.rank(policy, state, slot)), 0);
+    assert_int_equal(adl_state_admit(bed->state, slot, &spec, run_us), 0);
+    assert_int_equal(adl_state_enqueue(bed->state, slot, adl_policy_adlro.rank(bed->policy, bed->state, slot)), 0);
 }
 
 /* Where a job starts that may run anywhere, and longer on the hungry type: after 40 decisions with eight jobs that wait
  * for the frugal type, and then some with an empty queue. */
 static uint32_t starts_on(const char *settings, int empty)
 {
-    struct adl_policy_config config = {.settings = settings};
-    struct adl_plan plan;
-    void *policy;
-    open_cluster();
-    struct adl_state *state = fixture_state(&cluster);
-    assert_int_equal(adl_plan_create(&plan, cluster.gpu_count), 0);
-    assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &policy, NULL), 0);
+    struct bed bed = open_bed(settings);
     struct adl_job_spec holder = fixture_spec(100, 1);
     for (uint32_t i = 0; i < 2; i++)
-        fixture_run(state, HOLDERS + i, &holder, 10000 * SECOND, 2 * FRUGAL + i);
+        fixture_run(bed.state, HOLDERS + i, &holder, 10000 * SECOND, 2 * FRUGAL + i);
     for (uint32_t slot = 0; slot < CROWD; slot++)
-        submit(policy, state, slot, 1u << FRUGAL, 0);
+        submit(&bed, slot, 1u << FRUGAL, 0);
     for (int i = 0; i < 40; i++)
-        decide(policy, state, &plan);
+        decide(&bed);
     for (uint32_t slot = 0; slot < HOLDERS + 2; slot++)
         if (slot != ALONE)
-            adl_state_finish(state, slot);
+            adl_state_finish(bed.state, slot);
     for (int i = 0; i < empty; i++)
-        decide(policy, state, &plan);
-    submit(policy, state, ALONE, 1u << HUNGRY | 1u << FRUGAL, 200 * SECOND);
-    decide(policy, state, &plan);
-    assert_int_equal(plan.command_count, 1);
-    const uint32_t type = adl_gpu_type_of(&cluster, plan.gpus[0]);
-    adl_policy_adlro.destroy(policy);
-    adl_plan_clear(&plan);
-    adl_state_destroy(state);
-    adl_cluster_clear(&cluster);
+        decide(&bed);
+    submit(&bed, ALONE, 1u << HUNGRY | 1u << FRUGAL, 200 * SECOND);
+    decide(&bed);
+    assert_int_equal(bed.plan.command_count, 1);
+    const uint32_t type = adl_gpu_type_of(&cluster, bed.plan.gpus[0]);
+    close_bed(&bed);
     return type;
 }
 
@@ -216,25 +224,16 @@ static void a_stop_counts_the_energy_of_the_gpus_that_it_takes(void **unused)
     (void)unused;
     static const char *const settings[] = {"objective=fast\nnetwork=false", "objective=frugal"};
     for (int frugal = 0; frugal < 2; frugal++) {
-        struct adl_policy_config config = {.settings = settings[frugal]};
-        struct adl_plan plan;
-        void *policy;
-        open_cluster();
-        struct adl_state *state = fixture_state(&cluster);
-        assert_int_equal(adl_plan_create(&plan, cluster.gpu_count), 0);
-        assert_int_equal(adl_policy_create(&adl_policy_adlro, &config, &cluster, 1, &policy, NULL), 0);
+        struct bed bed = open_bed(settings[frugal]);
         struct adl_job_spec holder = fixture_spec(100, 1);
         holder.flags |= ADL_JOB_PREEMPTIBLE;
         for (uint32_t gpu = 0; gpu < 4; gpu++)
-            fixture_run(state, HOLDERS + gpu, &holder, (gpu < 2 ? 2000 : 100) * SECOND, gpu);
-        submit(policy, state, 0, 1u << HUNGRY | 1u << FRUGAL, 100 * SECOND);
-        decide(policy, state, &plan);
-        assert_int_equal(plan.command_count, !frugal);
-        assert_true(frugal || plan.commands[0].kind == ADL_COMMAND_PREEMPT);
-        adl_policy_adlro.destroy(policy);
-        adl_plan_clear(&plan);
-        adl_state_destroy(state);
-        adl_cluster_clear(&cluster);
+            fixture_run(bed.state, HOLDERS + gpu, &holder, (gpu < 2 ? 2000 : 100) * SECOND, gpu);
+        submit(&bed, 0, 1u << HUNGRY | 1u << FRUGAL, 100 * SECOND);
+        decide(&bed);
+        assert_int_equal(bed.plan.command_count, !frugal);
+        assert_true(frugal || bed.plan.commands[0].kind == ADL_COMMAND_PREEMPT);
+        close_bed(&bed);
     }
 }
 
