@@ -90,8 +90,8 @@ const struct adl_engine_config *adl_engine_config(const struct adl_engine *engin
 int adl_engine_adopt(struct adl_engine *to, const struct adl_engine *from, struct adl_error *err);
 
 /* Changes of a copy before it is played. Tell: an event that no world reports. Change: a waiting job asks for something
- * else; it keeps its slot, its time of submission, its work done, and its prediction times what the change does to a new
- * one. ADL_EINVAL: it can never run like that. */
+ * else; it keeps its slot, its time of submission, its work done, and its prediction times what the change does to a
+ * new one. ADL_EINVAL: it can never run like that. */
 int adl_engine_tell(struct adl_engine *engine, const struct adl_event *event, struct adl_error *err);
 int adl_engine_change_job(struct adl_engine *engine, uint32_t slot, const struct adl_job_spec *spec,
                           struct adl_error *err);

@@ -162,7 +162,8 @@ static int change_job(struct side *side, struct adl_error *err)
     return same ? adl_fail(err, ADL_EINVAL, "it asks for that already, so that nothing would change") : 0;
 }
 
-/* A job that is changed comes last among its equals. So it does on the sides that are compared, where it stays as it is.
+/* A job that is changed comes last among its equals. So it does on the sides that are compared, where it stays as it
+ * is.
  */
 static int rejoin_job(struct side *side, struct adl_error *err)
 {

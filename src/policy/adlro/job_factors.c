@@ -56,8 +56,7 @@ int adl_job_factors_join(struct adl_job_factors *factors, const struct adl_state
     const bool waited = slot < had && factors->jobs[slot].id == job->spec.id && job->attempts == 0;
     clear_slots(factors, had);
     if (!waited)
-        factors->jobs[slot] =
-            (struct adl_job_factor){.it = {{1, 1, 1}}, .until_us = INT64_MIN, .id = job->spec.id};
+        factors->jobs[slot] = (struct adl_job_factor){.it = {{1, 1, 1}}, .until_us = INT64_MIN, .id = job->spec.id};
     return 0;
 }
 

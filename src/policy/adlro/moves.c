@@ -71,8 +71,7 @@ double adl_moves_cost_us(const struct adl_moves_view *view, uint32_t slot, uint3
 {
     const struct adl_job_spec *spec = &view->state->jobs[slot].spec;
     const double price = view->price_weight * view->prices->of[type];
-    return rest_us *
-           (1 + price * spec->gpus + (view->energy ? adl_energy_price(view->energy, spec, type, price) : 0));
+    return rest_us * (1 + price * spec->gpus + (view->energy ? adl_energy_price(view->energy, spec, type, price) : 0));
 }
 
 /* Some type has GPUs free on which the rest of its run, however long, would cost less. */

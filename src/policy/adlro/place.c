@@ -19,9 +19,7 @@ static double price_of(const struct adl_place_view *view, const struct adl_place
 {
     const struct adl_job_spec *spec = &view->state->jobs[slot].spec;
     const double price = view->price_weight * factor_of(view, slot, ADL_RANK_PRICES) * view->prices->of[type];
-    return place->due ? 0
-                      : price * spec->gpus +
-                            (view->energy ? adl_energy_price(view->energy, spec, type, price) : 0);
+    return place->due ? 0 : price * spec->gpus + (view->energy ? adl_energy_price(view->energy, spec, type, price) : 0);
 }
 
 static double wait_weight_of(const struct adl_place_view *view, uint32_t slot)
