@@ -158,16 +158,19 @@ static int64_t changed_us(int64_t before_us, double ratio)
     return us < ADL_REMAINING_MAX_US ? (int64_t)us + (before_us > 0 && us < 1) : (int64_t)ADL_REMAINING_MAX_US;
 }
 
-/* The work that the run times before stand for: where the job runs fastest. */
+/* The work that the run times before stand for, on the fastest type that has one. */
 static double known_work(const struct adl_belief *belief, const struct adl_job_spec *spec,
                          const struct adl_runtimes *times)
 {
     struct adl_belief_speeds speeds;
-    double work = 0;
+    double work = 0, fastest = 0;
     adl_belief_find_speeds(belief, spec, &speeds);
-    for (uint32_t t = 0; t < belief->cluster->type_count; t++)
-        if (times->best_us[t] > 0 && speeds.here[t] == speeds.best)
-            work = (double)times->best_us[t] * speeds.best;
+    for (uint32_t t = 0; t < belief->cluster->type_count; t++) {
+        if (times->best_us[t] <= 0 || speeds.here[t] <= fastest)
+            continue;
+        fastest = speeds.here[t];
+        work = (double)times->best_us[t] * fastest;
+    }
     return work;
 }
 

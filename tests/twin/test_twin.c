@@ -212,11 +212,29 @@ static void the_same_job_draws_the_same_whatever_the_policy_does(void **unused)
     assert_true(equal > 20 && differ > 10);
 }
 
+/* With further types, too, it takes what it took on the others. */
+static uint32_t accept_all(struct live *live, uint32_t slot, const int64_t *before_us)
+{
+    struct adl_error err = {.text = ""};
+    const struct adl_state *state = adl_engine_state(live->engine);
+    const uint32_t types = live->scenario.cluster.type_count;
+    struct adl_job_spec spec = state->jobs[slot].spec;
+    uint32_t further = 0;
+    spec.types = (uint32_t)((UINT64_C(1) << types) - 1);
+    assert_int_equal(adl_engine_change_job(live->engine, slot, &spec, &err), 0);
+    for (uint32_t t = 0; t < types; t++) {
+        const int64_t now_us = state->runtime_us[(size_t)slot * types + t];
+        assert_true(before_us[t] > 0 ? now_us == before_us[t] : now_us > 1);
+        further += before_us[t] == 0;
+    }
+    return further;
+}
+
 /* Jobs that have ended since would change its prediction if it was made now. */
 static void a_job_that_joins_the_queue_again_is_believed_to_take_as_long_as_before(void **unused)
 {
     (void)unused;
-    uint32_t jobs = 0;
+    uint32_t jobs = 0, further = 0;
     for (uint64_t w = 0; w < 40; w++) {
         struct live a;
         struct adl_error err = {.text = ""};
@@ -240,12 +258,13 @@ static void a_job_that_joins_the_queue_again_is_believed_to_take_as_long_as_befo
             const double now_us = adl_belief_quantile_us(belief, slot, done_us, 0.9);
             if (!(fabs(now_us - p90_us) <= 1e-9 * p90_us))
                 fail_msg("p90 was %g and is %g us", p90_us, now_us);
+            further += accept_all(&a, slot, before_us[0]);
             jobs++;
         }
         close_live(&a);
     }
-    print_message("%u jobs\n", jobs);
-    assert_true(jobs > 20);
+    print_message("%u jobs, %u further types\n", jobs, further);
+    assert_true(jobs > 20 && further > 10);
 }
 
 /* What it believes of jobs stays what their run times were drawn from, to the end. */
