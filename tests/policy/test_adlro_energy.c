@@ -259,7 +259,7 @@ static void speeds_that_jobs_report_are_corrected_across_nodes_only(void **unuse
     struct adl_job_spec other = spec;
     open_cluster();
     other.class_index++;
-    assert_int_equal(adl_corrections_create(&cluster, &corrections), 0);
+    assert_int_equal(adl_corrections_create(&cluster, ADL_ACROSS_LEAST, &corrections), 0);
     for (int i = 0; i < 50; i++) {
         adl_corrections_learn(corrections, &spec, HUNGRY, false, log(2));
         adl_corrections_learn(corrections, &spec, HUNGRY, true, log(4));
@@ -274,8 +274,8 @@ static void speeds_that_jobs_report_are_corrected_across_nodes_only(void **unuse
     adl_cluster_clear(&cluster);
 }
 
-/* Links of 1 and 31 times the network: 1.65 times as long across nodes at least, 1 + 0.2 * 30 times behind fast links.
- */
+/* Links of 1 and 31 times the network: 1.2 times as long across nodes at least, 1.65 where energy counts; 1 + 0.2 * 30
+ * times behind fast links. */
 static void a_run_across_nodes_costs_more_where_links_are_much_faster_than_the_network(void **unused)
 {
     (void)unused;
@@ -286,7 +286,11 @@ static void a_run_across_nodes_costs_more_where_links_are_much_faster_than_the_n
     fixture_node(&links, 1, 4);
     links.nodes[0].link_gbs = 10;
     links.nodes[1].link_gbs = 310;
-    assert_int_equal(adl_corrections_create(&links, &corrections), 0);
+    assert_int_equal(adl_corrections_create(&links, ADL_ACROSS_LEAST, &corrections), 0);
+    assert_close(adl_corrections_across(corrections, 0), 1.2);
+    assert_close(adl_corrections_across(corrections, 1), 7);
+    adl_corrections_destroy(corrections);
+    assert_int_equal(adl_corrections_create(&links, ADL_ACROSS_LEAST_FRUGAL, &corrections), 0);
     assert_close(adl_corrections_across(corrections, 0), exp(0.5));
     assert_close(adl_corrections_across(corrections, 1), 7);
     adl_corrections_destroy(corrections);

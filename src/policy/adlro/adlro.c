@@ -44,7 +44,8 @@ static int create(const struct adl_policy_config *config, const struct adl_clust
     struct adlro *self = calloc(1, sizeof *self);
     if (self)
         self->planned = calloc((size_t)own->planned_jobs + ADL_STOPS_WAITING, sizeof *self->planned);
-    if (!self || !self->planned || adl_corrections_create(cluster, &self->corrections) ||
+    const double across_least = own->objective.energy > 0 ? ADL_ACROSS_LEAST_FRUGAL : ADL_ACROSS_LEAST;
+    if (!self || !self->planned || adl_corrections_create(cluster, across_least, &self->corrections) ||
         adl_chains_create(&self->chains, cluster) || adl_stops_create(&self->stops, cluster) ||
         adl_free_profile_create(cluster, self->corrections, config->preemption_us, &self->profile) ||
         adl_energy_create(cluster, own->objective.energy / own->objective.mean, config->preemption_us, &self->energy)) {

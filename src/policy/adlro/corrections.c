@@ -25,9 +25,6 @@
 /* FP64, FP16 and memory bandwidth relative to FP32, and FP32. */
 #define TRAITS 4
 
-/* Run time across nodes relative to one node, at least: e^0.5. */
-#define ACROSS_LEAST 1.6487212707001282
-
 /* Of the time of a step in one node, spent on its link. */
 #define LINK_SHARE 0.2
 
@@ -45,7 +42,7 @@ struct adl_corrections {
     double gang_terms[CLASSES_MAX][GANGS];
     double span_terms[CLASSES_MAX];
     double across[ADL_TYPES_MAX]; /* prior of a run across nodes */
-    double beyond[ADL_TYPES_MAX]; /* ln(across / ACROSS_LEAST) */
+    double beyond[ADL_TYPES_MAX]; /* ln(across / the least of it) */
     bool measured[CLASSES_MAX];
     double *factors; /* [class][type][gang][across] their exponentials, because they are read often */
 };
@@ -74,7 +71,7 @@ static void set_traits(const struct adl_cluster *cluster, double ret[ADL_TYPES_M
 }
 
 /* Run time across nodes relative to one node, by the slowest link of each type's nodes and the network. */
-static void expect_across(const struct adl_cluster *cluster, double ret[ADL_TYPES_MAX])
+static void expect_across(const struct adl_cluster *cluster, double least, double ret[ADL_TYPES_MAX])
 {
     double link_gbs[ADL_TYPES_MAX];
     for (uint32_t t = 0; t < cluster->type_count; t++)
@@ -85,11 +82,11 @@ static void expect_across(const struct adl_cluster *cluster, double ret[ADL_TYPE
     for (uint32_t t = 0; t < cluster->type_count; t++) {
         const bool known = cluster->network_gbs > 0 && cluster->type_gpus[t] > 0;
         const double across = known ? 1 + LINK_SHARE * (link_gbs[t] / cluster->network_gbs - 1) : 0;
-        ret[t] = fmax(across, ACROSS_LEAST);
+        ret[t] = fmax(across, least);
     }
 }
 
-int adl_corrections_create(const struct adl_cluster *cluster, struct adl_corrections **ret)
+int adl_corrections_create(const struct adl_cluster *cluster, double across_least, struct adl_corrections **ret)
 {
     assert(cluster->type_count > 0);
     struct adl_corrections *corrections = calloc(1, sizeof *corrections);
@@ -97,9 +94,9 @@ int adl_corrections_create(const struct adl_cluster *cluster, struct adl_correct
         return ADL_ENOMEM;
     corrections->types = cluster->type_count;
     set_traits(cluster, corrections->traits);
-    expect_across(cluster, corrections->across);
+    expect_across(cluster, across_least, corrections->across);
     for (uint32_t t = 0; t < cluster->type_count; t++)
-        corrections->beyond[t] = adl_log(corrections->across[t] / ACROSS_LEAST);
+        corrections->beyond[t] = adl_log(corrections->across[t] / across_least);
     corrections->cells = calloc((size_t)CLASSES_MAX * cluster->type_count * GANGS * 2, sizeof *corrections->cells);
     corrections->type_terms = calloc((size_t)CLASSES_MAX * cluster->type_count, sizeof *corrections->type_terms);
     corrections->factors = calloc((size_t)CLASSES_MAX * cluster->type_count * GANGS * 2, sizeof *corrections->factors);

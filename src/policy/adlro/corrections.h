@@ -10,17 +10,23 @@
 
 struct adl_corrections;
 
-int adl_corrections_create(const struct adl_cluster *cluster, struct adl_corrections **ret); /* 0 or ADL_ENOMEM */
-void adl_corrections_destroy(struct adl_corrections *corrections);                           /* accepts NULL */
+/* Run time across nodes relative to one node, at least: so much a run in one node is preferred, because a gang that
+ * starts early across nodes delays others. More where energy counts: one that turns out to be slow there keeps the
+ * whole cluster on. */
+#define ADL_ACROSS_LEAST        1.2
+#define ADL_ACROSS_LEAST_FRUGAL 1.6487212707001282 /* e^0.5 */
+
+int adl_corrections_create(const struct adl_cluster *cluster, double across_least,
+                           struct adl_corrections **ret);          /* 0 or ADL_ENOMEM */
+void adl_corrections_destroy(struct adl_corrections *corrections); /* accepts NULL */
 void adl_corrections_copy(struct adl_corrections *to, const struct adl_corrections *from);
 void adl_corrections_reset(struct adl_corrections *corrections); /* as after create */
 
-/* Run time across nodes relative to one node, until completed jobs or measured speeds tell: 1.65, or more where the
- * links within all nodes of the type are known to be much faster than the network between them. */
+/* Run time across nodes relative to one node, until completed jobs or measured speeds tell: the least, or more where
+ * the links within all nodes of the type are known to be much faster than the network between them. */
 double adl_corrections_across(const struct adl_corrections *corrections, uint32_t type);
 
-/* ln of its part above 1.65. Completed jobs correct that part. The 1.65 stay, whatever they show: so much a run in one
- * node is preferred, because a gang that starts early across nodes delays others. */
+/* ln of its part above the least. Completed jobs correct that part. The least stays, whatever they show. */
 double adl_corrections_beyond(const struct adl_corrections *corrections, uint32_t type);
 
 /* A job completed. log_ratio: ln(actual / predicted run time); of a run across nodes that was predicted as one in a

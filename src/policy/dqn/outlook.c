@@ -27,7 +27,7 @@ int adl_outlook_create(const struct adl_cluster *cluster, int64_t preemption_us,
         if (ret->widest[cluster->banks[b].type] < cluster->banks[b].gpu_count)
             ret->widest[cluster->banks[b].type] = cluster->banks[b].gpu_count;
     ret->gpus = malloc((cluster->gpu_count + 1) * sizeof *ret->gpus);
-    if (ret->gpus && adl_corrections_create(cluster, &ret->corrections) == 0 &&
+    if (ret->gpus && adl_corrections_create(cluster, ADL_ACROSS_LEAST, &ret->corrections) == 0 &&
         adl_free_profile_create(cluster, ret->corrections, preemption_us, &ret->profile) == 0)
         return 0;
     adl_outlook_clear(ret);

@@ -132,7 +132,7 @@ static int allocate(struct adl_market *self)
     self->started = calloc(gpus + 1, sizeof *self->started);
     const bool complete = self->agents && self->peers && self->dirty && self->banks && self->nodes &&
                           self->node_agent && self->gpus && self->ends_us && self->started;
-    return complete && adl_corrections_create(cluster, &self->corrections) == 0 &&
+    return complete && adl_corrections_create(cluster, ADL_ACROSS_LEAST, &self->corrections) == 0 &&
                    adl_directory_create(&self->directory, cluster) == 0 &&
                    adl_network_reserve(&self->network, 1024 + 6 * agents) == 0
                ? 0
