@@ -19,7 +19,7 @@ static void open_types(void)
         cluster.types[t].fp64_tflops = t == WITH_FP64 ? 8 : 0.5;
         cluster.types[t].bandwidth_gbs = 800;
     }
-    assert_int_equal(adl_corrections_create(&cluster, &corrections), 0);
+    assert_int_equal(adl_corrections_create(&cluster, ADL_ACROSS_LEAST, &corrections), 0);
 }
 
 static void close_types(void)
