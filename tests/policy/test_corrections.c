@@ -69,11 +69,33 @@ static void what_one_class_needs_is_not_expected_of_another(void **unused)
     close_types();
 }
 
+/* As where a frugal policy goes on with what a balanced one has learned. */
+static void a_copy_has_what_was_learned_and_its_own_least_of_runs_across_nodes(void **unused)
+{
+    (void)unused;
+    const struct adl_job_spec spec = {.gpus = 1, .class_index = 0};
+    struct adl_corrections *frugal;
+    open_types();
+    run_jobs(20);
+    assert_int_equal(adl_corrections_create(&cluster, ADL_ACROSS_LEAST_FRUGAL, &frugal), 0);
+    adl_corrections_copy(frugal, corrections);
+    for (uint32_t t = 0; t < 3; t++) {
+        assert_true(adl_corrections_factor(frugal, &spec, t, false) ==
+                    adl_corrections_factor(corrections, &spec, t, false));
+        assert_true(adl_corrections_across(frugal, t) == ADL_ACROSS_LEAST_FRUGAL);
+        assert_true(adl_corrections_across(corrections, t) == ADL_ACROSS_LEAST);
+        assert_true(adl_corrections_beyond(frugal, t) == 0);
+    }
+    adl_corrections_destroy(frugal);
+    close_types();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_class_that_needs_fp64_is_expected_to_be_slow_on_a_type_without_it_where_none_has_run),
         cmocka_unit_test(what_one_class_needs_is_not_expected_of_another),
+        cmocka_unit_test(a_copy_has_what_was_learned_and_its_own_least_of_runs_across_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

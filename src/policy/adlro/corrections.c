@@ -123,6 +123,8 @@ void adl_corrections_copy(struct adl_corrections *to, const struct adl_correctio
 {
     const struct adl_corrections own = *to;
     *to = *from;
+    memcpy(to->across, own.across, sizeof to->across);
+    memcpy(to->beyond, own.beyond, sizeof to->beyond);
     ADL_COPY_ARRAY(to, own, from, cells, (size_t)CLASSES_MAX * from->types * GANGS * 2);
     ADL_COPY_ARRAY(to, own, from, type_terms, (size_t)CLASSES_MAX * from->types);
     ADL_COPY_ARRAY(to, own, from, factors, (size_t)CLASSES_MAX * from->types * GANGS * 2);

@@ -19,6 +19,8 @@ struct adl_corrections;
 int adl_corrections_create(const struct adl_cluster *cluster, double across_least,
                            struct adl_corrections **ret);          /* 0 or ADL_ENOMEM */
 void adl_corrections_destroy(struct adl_corrections *corrections); /* accepts NULL */
+
+/* What was learned. What is expected of runs across nodes stays as it was created: the least may be another. */
 void adl_corrections_copy(struct adl_corrections *to, const struct adl_corrections *from);
 void adl_corrections_reset(struct adl_corrections *corrections); /* as after create */
 
